@@ -1,8 +1,7 @@
 import { deriveModel } from '../core/deriveModel.js';
 import type { Model } from '../core/model.js';
 import { isWrapped, outputSchema } from '../core/outputWrapper.js';
-import { toJsonSchema } from '../core/schema.js';
-import type { Schema } from '../core/schema.js';
+import { toJsonSchema, type Schema } from '../core/schema.js';
 import { unwrapOutput } from '../operators/unwrapOutput.js';
 
 /** A model and not a part of `toolLoop`: only who uses `typed` has the code for it in a bundle. */

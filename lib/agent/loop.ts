@@ -1,5 +1,4 @@
-import { expand, Observable, of, queueScheduler } from 'rxjs';
-import type { Subscriber } from 'rxjs';
+import { expand, Observable, of, queueScheduler, type Subscriber } from 'rxjs';
 import { createOperator, subscribeUntilClosed } from '../core/createOperator.js';
 import { StreamInterruptedError } from '../core/errors.js';
 import type { RunState, StreamEvent, TurnEvent } from '../core/event.js';

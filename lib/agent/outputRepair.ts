@@ -1,18 +1,14 @@
-import { concat, from, map, mergeMap, NEVER, of, race, take, throwError } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { concat, from, map, mergeMap, NEVER, of, race, take, throwError, type Observable } from 'rxjs';
 import { errorText } from '../core/errors.js';
-import { stateAfter } from '../core/event.js';
-import type { RunEvent, RunState, TurnEvent } from '../core/event.js';
+import { stateAfter, type RunEvent, type RunState, type TurnEvent } from '../core/event.js';
 import { isDeeperThan, MAX_JSON_DEPTH } from '../core/json/depth.js';
 import type { JsonValue } from '../core/json/json.js';
 import { omitOptionalNulls } from '../core/json/optionalNulls.js';
-import { messageText, userMessage } from '../core/message.js';
-import type { Message } from '../core/message.js';
+import { messageText, userMessage, type Message } from '../core/message.js';
 import { hasEmitted } from '../core/notifier.js';
 import { setUsageOfError } from '../core/usageOfError.js';
 import { OutputError } from '../core/runErrors.js';
-import { toJsonSchema, validate } from '../core/schema.js';
-import type { Schema, Validation } from '../core/schema.js';
+import { toJsonSchema, validate, type Schema, type Validation } from '../core/schema.js';
 import { stoppedTurn } from './openTurn.js';
 import type { TurnContext } from './orchestrator.js';
 

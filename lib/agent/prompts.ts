@@ -1,9 +1,7 @@
 import { concat, defer, from, ignoreElements, of, startWith, Subject, tap, using } from 'rxjs';
 import type { MonoTypeOperatorFunction, Observable, ObservableInput } from 'rxjs';
-import { stateAfter } from '../core/event.js';
-import type { RunEvent, RunState, TurnEvent } from '../core/event.js';
-import { messagesOf } from '../core/input.js';
-import type { Input } from '../core/input.js';
+import { stateAfter, type RunEvent, type RunState, type TurnEvent } from '../core/event.js';
+import { messagesOf, type Input } from '../core/input.js';
 import type { Message } from '../core/message.js';
 import type { Model } from '../core/model.js';
 import { hasEmitted } from '../core/notifier.js';

@@ -1,14 +1,11 @@
-import { from } from 'rxjs';
-import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
+import { from, type MonoTypeOperatorFunction, type Observable } from 'rxjs';
 import type { FinishChunk } from '../core/chunk.js';
 import type { OpenCalls } from '../core/checkpoint.js';
 import { createOperator } from '../core/createOperator.js';
 import { ConfigurationError } from '../core/errors.js';
-import { eventOfPart } from '../core/event.js';
-import type { RunEvent, StreamEvent } from '../core/event.js';
+import { eventOfPart, type RunEvent, type StreamEvent } from '../core/event.js';
 import { isOpenCalls, isTurn } from '../core/eventGuards.js';
-import { readableParts } from '../core/message.js';
-import type { Message } from '../core/message.js';
+import { readableParts, type Message } from '../core/message.js';
 
 export const REPLAY_END = 'replayEnd';
 

@@ -1,7 +1,5 @@
-import { forkJoin, from, map, of } from 'rxjs';
-import type { Observable } from 'rxjs';
-import { isDecision, mapAnswers } from '../core/approval.js';
-import type { AllAnswers, CallAnswers, WaitingCall } from '../core/approval.js';
+import { forkJoin, from, map, of, type Observable } from 'rxjs';
+import { isDecision, mapAnswers, type AllAnswers, type CallAnswers, type WaitingCall } from '../core/approval.js';
 import type { Checkpoint, OpenCalls, ResumedTurn, ResumedRun } from '../core/checkpoint.js';
 import { ConfigurationError } from '../core/errors.js';
 import type { JsonValue } from '../core/json/json.js';
@@ -9,8 +7,7 @@ import { toJson } from '../core/json/toJson.js';
 import { toolCallsOf } from '../core/message.js';
 import { innerAgentOf } from '../core/innerAgent.js';
 import { readCheckpoint } from '../core/readCheckpoint.js';
-import { validate } from '../core/schema.js';
-import type { Validation } from '../core/schema.js';
+import { validate, type Validation } from '../core/schema.js';
 import type { Tool } from '../core/tool.js';
 
 /** Everything is checked before anything is executed. Results of calls whose tool is gone are ignored. */

@@ -1,12 +1,9 @@
-import { asyncScheduler, of } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { asyncScheduler, of, type Observable } from 'rxjs';
 import { deferCall } from '../core/deferCall.js';
 import type { RunState, StreamEvent, TurnEvent } from '../core/event.js';
 import { DEFAULT_MAX_TURNS, requireNumber } from '../core/options.js';
-import { loop, Turn } from './loop.js';
-import type { EndOfTurns, Turns } from './loop.js';
-import { reachedLimit, toConditions } from './stopWhen.js';
-import type { StopCondition, StopWhen } from './stopWhen.js';
+import { loop, Turn, type EndOfTurns, type Turns } from './loop.js';
+import { reachedLimit, toConditions, type StopCondition, type StopWhen } from './stopWhen.js';
 
 export interface TurnPosition {
   /** `maxTurns` allows no turn after this one. Pass it on to `endTurn` and `followUp`. */

@@ -2,8 +2,7 @@ import { ConfigurationError } from '../core/errors.js';
 import type { RunState } from '../core/event.js';
 import { hasToolResults, toolCallsOf } from '../core/message.js';
 import { requireNumber } from '../core/options.js';
-import { costOf } from '../core/prices.js';
-import type { Prices } from '../core/prices.js';
+import { costOf, type Prices } from '../core/prices.js';
 import { countRepeatedCalls } from '../core/repeatedCalls.js';
 import type { Usage } from '../core/usage.js';
 

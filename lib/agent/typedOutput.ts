@@ -4,8 +4,7 @@ import { toJsonSchema } from '../core/schema.js';
 import { replaceTurnEvent } from '../operators/followUp.js';
 import { askForOutput } from './askForOutput.js';
 import type { Orchestrator, TurnContext } from './orchestrator.js';
-import { acceptOrRepair } from './outputRepair.js';
-import type { TypedTurn } from './outputRepair.js';
+import { acceptOrRepair, type TypedTurn } from './outputRepair.js';
 import { outputTool } from './outputTool.js';
 import { toolLoop } from './toolLoop.js';
 

@@ -14,10 +14,8 @@ import {
   tap,
 } from 'rxjs';
 import type { Observable } from 'rxjs';
-import { commonMarks, marksOf, mergeSaved } from './mergeSaved.js';
-import type { Marks } from './mergeSaved.js';
-import { isSavedConversation } from './savedConversation.js';
-import type { SavedConversation } from './savedConversation.js';
+import { commonMarks, marksOf, mergeSaved, type Marks } from './mergeSaved.js';
+import { isSavedConversation, type SavedConversation } from './savedConversation.js';
 import { storeSaved } from './smallerSaved.js';
 import { lockTab } from './tabLock.js';
 import { isRecord, tryParseJson } from '../core/json/json.js';

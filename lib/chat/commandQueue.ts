@@ -1,11 +1,8 @@
 import { concat, concatMap, defer, EMPTY, endWith, filter, finalize, ignoreElements, merge, observeOn } from 'rxjs';
-import { queueScheduler, ReplaySubject, startWith, Subject, takeWhile } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { queueScheduler, ReplaySubject, startWith, Subject, takeWhile, type Observable } from 'rxjs';
 import { ConfigurationError } from '../core/errors.js';
-import { messagesOf } from '../core/input.js';
-import type { Input } from '../core/input.js';
-import { messageText } from '../core/message.js';
-import type { Message } from '../core/message.js';
+import { messagesOf, type Input } from '../core/input.js';
+import { messageText, type Message } from '../core/message.js';
 
 /**
  * Defines how a prompt that arrives during a run is handled, in the words of RxJS: `concat` lets it wait, `switch`

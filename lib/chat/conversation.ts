@@ -1,24 +1,18 @@
 import { BehaviorSubject, defer, distinctUntilChanged, endWith, ignoreElements, isObservable, map } from 'rxjs';
-import { merge, NEVER, ReplaySubject, share, takeWhile, tap } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { merge, NEVER, ReplaySubject, share, takeWhile, tap, type Observable } from 'rxjs';
 import type { CallAnswers, Decision } from '../core/approval.js';
-import { messagesOf } from '../core/input.js';
-import type { Input } from '../core/input.js';
-import { omitUndefined } from '../core/json/json.js';
-import type { JsonObject, JsonValue } from '../core/json/json.js';
+import { messagesOf, type Input } from '../core/input.js';
+import { omitUndefined, type JsonObject, type JsonValue } from '../core/json/json.js';
 import { notObservable } from '../core/notObservable.js';
 import { randomId } from '../transport/randomId.js';
-import { createCommand, createCommandQueue } from './commandQueue.js';
-import type { Command, QueuedPrompt } from './commandQueue.js';
+import { createCommand, createCommandQueue, type Command, type QueuedPrompt } from './commandQueue.js';
 import type { ConversationAgent } from './conversationAgent.js';
-import { createExchangeRuns } from './exchangeRuns.js';
-import type { ExchangeRunOptions } from './exchangeRuns.js';
+import { createExchangeRuns, type ExchangeRunOptions } from './exchangeRuns.js';
 import { createExchanges, translate } from './exchanges.js';
 import { isLost } from './joinRuns.js';
 import { isForPage } from './waitingRuns.js';
 import type { ErrorSentences, ExchangeView } from './exchanges.js';
-import { readSaved, savedConversation } from './savedConversation.js';
-import type { SavedConversation } from './savedConversation.js';
+import { readSaved, savedConversation, type SavedConversation } from './savedConversation.js';
 import type { ToolCallView, ViewStatus } from '../operators/view/view.js';
 
 /** Options of `conversation`. */

@@ -1,13 +1,11 @@
-import { concat, defer, EMPTY, map, merge, Subject, timer } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { concat, defer, EMPTY, map, merge, Subject, timer, type Observable } from 'rxjs';
 import type { CallAnswers } from '../core/approval.js';
 import type { Input } from '../core/input.js';
 import type { Message } from '../core/message.js';
 import type { RunOptions } from '../agent/runOptions.js';
 import type { WhenBusy } from './commandQueue.js';
 import type { ConversationAgent } from './conversationAgent.js';
-import { earlierRun, historyOf } from './exchanges.js';
-import type { Exchange, Exchanges } from './exchanges.js';
+import { earlierRun, historyOf, type Exchange, type Exchanges } from './exchanges.js';
 import { createFollow, stoppedChange } from './followRun.js';
 import { createJoins, isLost } from './joinRuns.js';
 import type { PageTools } from './pageTools.js';

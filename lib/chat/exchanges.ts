@@ -1,9 +1,7 @@
-import { hasAnswer, mergeAnswers, pickAnswers } from '../core/approval.js';
-import type { CallAnswers } from '../core/approval.js';
+import { hasAnswer, mergeAnswers, pickAnswers, type CallAnswers } from '../core/approval.js';
 import type { Checkpoint } from '../core/checkpoint.js';
 import { ConfigurationError } from '../core/errors.js';
-import { omitUndefined } from '../core/json/json.js';
-import type { JsonObject } from '../core/json/json.js';
+import { omitUndefined, type JsonObject } from '../core/json/json.js';
 import type { Message } from '../core/message.js';
 import type { EarlierRun } from '../transport/earlierRun.js';
 import type { ConversationAgent } from './conversationAgent.js';

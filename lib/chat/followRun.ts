@@ -7,17 +7,13 @@ import type { StreamEvent, TurnMessageEvent } from '../core/event.js';
 import { isMessage, isResult } from '../core/eventGuards.js';
 import { messagesOfFailed } from '../core/failedRun.js';
 import { innermost } from '../core/nested.js';
-import { isRecord } from '../core/json/json.js';
-import type { JsonObject } from '../core/json/json.js';
-import { resultsIn } from '../core/message.js';
-import type { Message } from '../core/message.js';
+import { isRecord, type JsonObject } from '../core/json/json.js';
+import { resultsIn, type Message } from '../core/message.js';
 import type { ConversationAgent } from './conversationAgent.js';
 import type { Exchange, Exchanges } from './exchanges.js';
-import { isOfPage, isRunNotFound } from './unsettledRuns.js';
-import type { UnsettledRuns } from './unsettledRuns.js';
+import { isOfPage, isRunNotFound, type UnsettledRuns } from './unsettledRuns.js';
 import type { Follow } from './waitingRuns.js';
-import { cancelView, failView, sendingView, shownMessages } from '../operators/view/view.js';
-import type { View } from '../operators/view/view.js';
+import { cancelView, failView, sendingView, shownMessages, type View } from '../operators/view/view.js';
 import { createViewFold } from '../operators/view/viewFold.js';
 
 /** How long a run that was stopped may take to end by itself, in milliseconds. */

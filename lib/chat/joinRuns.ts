@@ -1,9 +1,7 @@
-import { concat, defer, EMPTY } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { concat, defer, EMPTY, type Observable } from 'rxjs';
 import type { ConversationAgent, RunNotifiers } from './conversationAgent.js';
 import type { Exchange, Exchanges } from './exchanges.js';
-import { untilBroken } from './waitingRuns.js';
-import type { Follow, WaitingRuns } from './waitingRuns.js';
+import { untilBroken, type Follow, type WaitingRuns } from './waitingRuns.js';
 import { failView, sendingView, shownMessages } from '../operators/view/view.js';
 
 export const isLost = ({ lost, view }: Exchange): boolean => lost !== undefined && view.status === 'failed';

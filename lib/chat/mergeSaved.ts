@@ -1,8 +1,7 @@
 import { hash } from '../core/hash.js';
 import type { QueuedPrompt } from './commandQueue.js';
 import type { Exchange } from './exchanges.js';
-import { savedConversation } from './savedConversation.js';
-import type { SavedConversation } from './savedConversation.js';
+import { savedConversation, type SavedConversation } from './savedConversation.js';
 
 /** Hashes of the exchanges by id, `QUEUED` for prompts that wait, the selected exchange under `SELECTED`. */
 export type Marks = Readonly<Record<string, string>>;

@@ -1,15 +1,12 @@
-import { of } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { of, type Observable } from 'rxjs';
 import type { FinishChunk } from '../core/chunk.js';
 import { ConfigurationError } from '../core/errors.js';
 import type { ToolProgressEvent, ToolResultEvent, ToolStartEvent, TurnMessageEvent } from '../core/event.js';
 import { modelMessage } from '../core/message.js';
 import type { Tool } from '../core/tool.js';
-import { executeTools } from '../operators/executeTools.js';
-import type { ExecuteToolsOptions } from '../operators/executeTools.js';
+import { executeTools, type ExecuteToolsOptions } from '../operators/executeTools.js';
 import { ofType } from '../operators/ofType.js';
-import { lockTab } from './tabLock.js';
-import type { TabLock } from './tabLock.js';
+import { lockTab, type TabLock } from './tabLock.js';
 import type { ToolCallView } from '../operators/view/view.js';
 
 /** Tools that are executed in the page of a conversation, as `pageTools` returns them. */

@@ -1,12 +1,9 @@
-import { defer, map, skip } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { defer, map, skip, type Observable } from 'rxjs';
 import { tryParseJson } from '../core/json/json.js';
 import type { Conversation } from './conversation.js';
 import { marksOf, mergeSaved } from './mergeSaved.js';
-import { isSavedConversation } from './savedConversation.js';
-import type { SavedConversation } from './savedConversation.js';
-import { storeSaved } from './smallerSaved.js';
-import type { ReportError } from './smallerSaved.js';
+import { isSavedConversation, type SavedConversation } from './savedConversation.js';
+import { storeSaved, type ReportError } from './smallerSaved.js';
 
 /**
  * Keeps a conversation in a storage of the browser, for a reload of the page and for other tabs.

@@ -2,22 +2,19 @@ import { catchError, concatMap, defer, EMPTY, ignoreElements, map, merge, mergeM
 import { onErrorResumeNext, repeat, retry, Subject, takeUntil, takeWhile, tap, throwError, timer } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { HttpError } from '../core/errors.js';
-import { CONNECTED_EVENT, NOTICE_EVENT } from '../core/connectionEvents.js';
-import type { Reconnection } from '../core/connectionEvents.js';
+import { CONNECTED_EVENT, NOTICE_EVENT, type Reconnection } from '../core/connectionEvents.js';
 import type { StreamEvent } from '../core/event.js';
 import { objectOrEmpty, tryParseJson } from '../core/json/json.js';
 import { messagesOf } from '../core/input.js';
 import { MAX_EARLIER_RUNS } from '../transport/earlierRun.js';
-import { noticeOf } from './conversationAgent.js';
-import type { ConversationAgent, RunNotifiers } from './conversationAgent.js';
+import { noticeOf, type ConversationAgent, type RunNotifiers } from './conversationAgent.js';
 import { fromServerSentEvents, RUN_ID_HEADER } from '../transport/fromServerSentEvents.js';
 import { fileAddress, filesIn, MAX_PROMPT_BYTES } from '../transport/runFiles.js';
 import { textsOf } from '../operators/view/view.js';
 import { requireNumber } from '../core/options.js';
 import type { Message } from '../core/message.js';
 import { addressOf, contentTypeError, createRetryDelay, pageFetch } from '../transport/pageFetch.js';
-import { requireReconnection, SERVER, statusError } from '../transport/pageFetch.js';
-import type { PageRequestOptions } from '../transport/pageFetch.js';
+import { requireReconnection, SERVER, statusError, type PageRequestOptions } from '../transport/pageFetch.js';
 import type { WaitingPage, WaitingRun } from '../transport/waitingRun.js';
 import type { FromServerSentEventsOptions, RunRequest } from '../transport/fromServerSentEvents.js';
 

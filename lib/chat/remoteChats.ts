@@ -1,11 +1,8 @@
-import { catchError, concatMap, defer, EMPTY, ignoreElements, map, of, retry, tap } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { catchError, concatMap, defer, EMPTY, ignoreElements, map, of, retry, tap, type Observable } from 'rxjs';
 import type { Conversation } from './conversation.js';
 import { marksOf, mergeSaved } from './mergeSaved.js';
-import { isSavedConversation, unreadableConversation } from './savedConversation.js';
-import type { SavedConversation } from './savedConversation.js';
-import { smallerSaved } from './smallerSaved.js';
-import type { ReportError } from './smallerSaved.js';
+import { isSavedConversation, unreadableConversation, type SavedConversation } from './savedConversation.js';
+import { smallerSaved, type ReportError } from './smallerSaved.js';
 import { ConfigurationError, HttpError } from '../core/errors.js';
 import { isRecord, objectOrEmpty, tryParseJson } from '../core/json/json.js';
 import type { ChatPage, ChatSummary } from '../transport/chatSummary.js';

@@ -1,6 +1,5 @@
 import { ConfigurationError } from '../core/errors.js';
-import { isRecord, tryParseJson } from '../core/json/json.js';
-import type { JsonObject } from '../core/json/json.js';
+import { isRecord, tryParseJson, type JsonObject } from '../core/json/json.js';
 import { emptyView } from '../operators/view/view.js';
 import type { QueuedPrompt } from './commandQueue.js';
 import type { Exchange } from './exchanges.js';

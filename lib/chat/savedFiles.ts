@@ -1,8 +1,7 @@
 import type { OfType } from '../core/typesOf.js';
 import type { Message, Part } from '../core/message.js';
 import type { View } from '../operators/view/view.js';
-import { filesIn } from '../transport/runFiles.js';
-import type { RunFile } from '../transport/runFiles.js';
+import { filesIn, type RunFile } from '../transport/runFiles.js';
 
 interface HasFiles {
   readonly run: string;

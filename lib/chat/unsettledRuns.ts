@@ -1,14 +1,12 @@
 import { catchError, concat, concatMap, defer, EMPTY, filter, finalize, map, merge, mergeMap } from 'rxjs';
-import { range, startWith, Subject, switchMap, takeUntil, takeWhile, tap, timer } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { range, startWith, Subject, switchMap, takeUntil, takeWhile, tap, timer, type Observable } from 'rxjs';
 import { isReconnecting } from '../core/connectionEvents.js';
 import { isResult } from '../core/eventGuards.js';
 import { isRecord } from '../core/json/json.js';
 import { createViewFold } from '../operators/view/viewFold.js';
 import { cancelView } from '../operators/view/view.js';
 import { awake, SERVER } from '../transport/pageFetch.js';
-import { noticeOf } from './conversationAgent.js';
-import type { ConversationAgent } from './conversationAgent.js';
+import { noticeOf, type ConversationAgent } from './conversationAgent.js';
 import type { Exchange, Exchanges } from './exchanges.js';
 
 /** The tries last for eight minutes, after the page has given up. */

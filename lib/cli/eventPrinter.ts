@@ -1,5 +1,4 @@
-import { asKnownEvent } from '../core/eventGuards.js';
-import type { KnownEvent } from '../core/eventGuards.js';
+import { asKnownEvent, type KnownEvent } from '../core/eventGuards.js';
 import type { StreamEvent } from '../core/event.js';
 import type { JsonValue } from '../core/json/json.js';
 

@@ -1,6 +1,5 @@
 import { RivuletError } from './errors.js';
-import { omitUndefined } from './json/json.js';
-import type { Fields } from './json/json.js';
+import { omitUndefined, type Fields } from './json/json.js';
 
 export interface ContextLengthDetails {
   readonly provider: string;

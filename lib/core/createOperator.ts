@@ -1,5 +1,4 @@
-import { Observable } from 'rxjs';
-import type { Observer, OperatorFunction, Subscriber } from 'rxjs';
+import { Observable, type Observer, type OperatorFunction, type Subscriber } from 'rxjs';
 
 /** Without a handler, a notification is passed on. */
 export interface OperatorHandlers<In> {

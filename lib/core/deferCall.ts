@@ -1,5 +1,4 @@
-import { Observable } from 'rxjs';
-import type { Subscriber, Subscription } from 'rxjs';
+import { Observable, type Subscriber, type Subscription } from 'rxjs';
 
 /** `defer` with a bound function: see "State and cost" in ARCHITECTURE.md. */
 export function deferCall<A extends readonly unknown[], T>(

@@ -1,5 +1,4 @@
-import { isRecord, nonEmptyString, objectOrEmpty, omitUndefined } from './json/json.js';
-import type { Fields, JsonObject } from './json/json.js';
+import { isRecord, nonEmptyString, objectOrEmpty, omitUndefined, type Fields, type JsonObject } from './json/json.js';
 
 /**
  * The base class of all errors of Rivulet. Distinguish them by `code`: `instanceof` fails if two copies of the package

@@ -4,8 +4,7 @@ import type { Chunk, FinishChunk, FinishReason, ProviderChunk, ToolCallFragment 
 import type { JsonObject, JsonValue } from './json/json.js';
 import type { Message, Metadata, ReadablePart, ToolCallPart, ToolResultPart } from './message.js';
 import type { RunState } from './runState.js';
-import { addUsage } from './usage.js';
-import type { Usage } from './usage.js';
+import { addUsage, type Usage } from './usage.js';
 import type { Plain } from './typesOf.js';
 
 export type { RunState } from './runState.js';

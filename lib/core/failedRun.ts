@@ -1,7 +1,6 @@
 import { errorText, RivuletError } from './errors.js';
 import { isWeakKey, nonEmptyString } from './json/json.js';
-import { modelMessage } from './message.js';
-import type { Message } from './message.js';
+import { modelMessage, type Message } from './message.js';
 import type { Usage } from './usage.js';
 
 /** The content and the usage of a run when it failed. */

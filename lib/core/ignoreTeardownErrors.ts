@@ -1,5 +1,4 @@
-import { from, Observable } from 'rxjs';
-import type { ObservableInput, Observer, Subscriber } from 'rxjs';
+import { from, Observable, type ObservableInput, type Observer, type Subscriber } from 'rxjs';
 import { reportUnhandled } from './createOperator.js';
 
 /** RxJS throws errors of a teardown to the caller: the next call would never start. Here they are reported. */

@@ -1,8 +1,7 @@
 import { ConfigurationError } from './errors.js';
 import { startState } from './event.js';
 import { isRecord } from './json/json.js';
-import { userMessage } from './message.js';
-import type { Message, Role } from './message.js';
+import { userMessage, type Message, type Role } from './message.js';
 import type { RunState } from './runState.js';
 
 /** The user's input: a text, a message, or several messages. */

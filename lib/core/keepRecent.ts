@@ -1,9 +1,7 @@
 import { ConfigurationError } from './errors.js';
-import { hasToolResults } from './message.js';
-import type { Message } from './message.js';
+import { hasToolResults, type Message } from './message.js';
 import { requireNumber } from './options.js';
-import { estimateTokens } from './tokens.js';
-import type { CountTokens } from './tokens.js';
+import { estimateTokens, type CountTokens } from './tokens.js';
 
 export interface KeepRecentOptions {
   /** The maximum number of tokens of the kept messages, including system messages. Default: Infinity. */

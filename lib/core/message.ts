@@ -1,5 +1,4 @@
-import { objectOrEmpty } from './json/json.js';
-import type { JsonObject, JsonValue } from './json/json.js';
+import { objectOrEmpty, type JsonObject, type JsonValue } from './json/json.js';
 import type { ProviderData, ProviderPart } from './providerPart.js';
 import type { Plain, OfType } from './typesOf.js';
 

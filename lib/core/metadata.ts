@@ -1,6 +1,5 @@
 import type { Chunk } from './chunk.js';
-import { isRecord } from './json/json.js';
-import type { JsonValue } from './json/json.js';
+import { isRecord, type JsonValue } from './json/json.js';
 import { setField } from './json/merge.js';
 import type { Metadata } from './message.js';
 import type { OfType } from './typesOf.js';

@@ -1,10 +1,8 @@
 import type { Observable } from 'rxjs';
-import { mapAnswers } from './approval.js';
-import type { Approve, CallAnswers, WaitingCall } from './approval.js';
+import { mapAnswers, type Approve, type CallAnswers, type WaitingCall } from './approval.js';
 import type { Checkpoint, ResumedRun } from './checkpoint.js';
 import type { StreamEvent } from './event.js';
-import { asKnownEvent } from './eventGuards.js';
-import type { KnownEvent } from './eventGuards.js';
+import { asKnownEvent, type KnownEvent } from './eventGuards.js';
 import type { ToolCallPart } from './message.js';
 
 /** A limit of time that does not count the time of a person. */

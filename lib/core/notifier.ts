@@ -1,5 +1,4 @@
-import { from, take } from 'rxjs';
-import type { ObservableInput, Subscriber } from 'rxjs';
+import { from, take, type ObservableInput, type Subscriber } from 'rxjs';
 
 /** Calls back until the output closes. As with `takeUntil`, an error of the notifier fails the output. */
 export const onFirstValue = (out: Subscriber<unknown>, notifier: ObservableInput<unknown>, notify: () => void): void =>

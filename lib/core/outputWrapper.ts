@@ -1,5 +1,4 @@
-import { isJsonObject, omitUndefined } from './json/json.js';
-import type { JsonObject, JsonSchema, JsonValue } from './json/json.js';
+import { isJsonObject, omitUndefined, type JsonObject, type JsonSchema, type JsonValue } from './json/json.js';
 import { BracketScanner, isOpening, QUOTE } from './json/scan.js';
 
 export const WRAPPER_KEY = 'value';

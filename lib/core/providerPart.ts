@@ -1,5 +1,4 @@
-import { objectOrEmpty } from './json/json.js';
-import type { JsonObject } from './json/json.js';
+import { objectOrEmpty, type JsonObject } from './json/json.js';
 
 /** What a provider needs to read a part again, under its name: a call's signature, a file's id. Others ignore it. */
 export type ProviderData = JsonObject;

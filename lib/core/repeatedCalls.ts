@@ -1,6 +1,5 @@
 import { isSameJson } from './json/equal.js';
-import { hasToolResults, toolCallsOf } from './message.js';
-import type { Message, ToolCallPart } from './message.js';
+import { hasToolResults, toolCallsOf, type Message, type ToolCallPart } from './message.js';
 
 /** Counts back to the user's last input, or to a turn without the call. Other calls do not matter. */
 export function countRepeatedCalls(messages: readonly Message[], call: ToolCallPart): number {

@@ -1,6 +1,5 @@
 import { errorText, errorToJson, isRetryable, RivuletError } from './errors.js';
-import { isRecord } from './json/json.js';
-import type { Fields } from './json/json.js';
+import { isRecord, type Fields } from './json/json.js';
 import type { Model } from './model.js';
 import type {
   ConfigurationError,

@@ -1,6 +1,5 @@
 import { ConfigurationError, errorText } from './errors.js';
-import { isRecord, isWeakKey, omit } from './json/json.js';
-import type { JsonObject, JsonSchema, JsonValue } from './json/json.js';
+import { isRecord, isWeakKey, omit, type JsonObject, type JsonSchema, type JsonValue } from './json/json.js';
 
 /** The part of Standard Schema (standardschema.dev) that Rivulet uses. zod, valibot and arktype implement it. */
 export interface StandardSchema<Input = unknown, Output = Input> {

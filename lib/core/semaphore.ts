@@ -1,5 +1,4 @@
-import { AsyncSubject, mergeMap, Observable, using } from 'rxjs';
-import type { MonoTypeOperatorFunction, Unsubscribable } from 'rxjs';
+import { AsyncSubject, mergeMap, Observable, using, type MonoTypeOperatorFunction, type Unsubscribable } from 'rxjs';
 import { subscribeUntilClosed } from './createOperator.js';
 
 /** Sources wait in the order in which they were subscribed; unsubscribing one that waits removes it. */

@@ -1,5 +1,4 @@
-import { from, isObservable, of } from 'rxjs';
-import type { Observable, ObservableInput } from 'rxjs';
+import { from, isObservable, of, type Observable, type ObservableInput } from 'rxjs';
 
 /** A value is emitted at once; an array is one value. */
 export function settled<T>(value: T | ObservableInput<T>): Observable<T> {

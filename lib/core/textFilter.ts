@@ -1,7 +1,6 @@
 import type { MonoTypeOperatorFunction, Subscriber } from 'rxjs';
 import type { TextChunk } from './chunk.js';
-import { createOperator } from './createOperator.js';
-import type { OperatorHandlers } from './createOperator.js';
+import { createOperator, type OperatorHandlers } from './createOperator.js';
 import type { StreamEvent } from './event.js';
 import { asKnownEvent } from './eventGuards.js';
 

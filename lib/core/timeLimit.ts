@@ -1,7 +1,5 @@
-import { defer, identity, map, NEVER, takeUntil, timer } from 'rxjs';
-import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
-import { TimeoutError } from './timeoutError.js';
-import type { TimeoutPhase } from './timeoutError.js';
+import { defer, identity, map, NEVER, takeUntil, timer, type MonoTypeOperatorFunction, type Observable } from 'rxjs';
+import { TimeoutError, type TimeoutPhase } from './timeoutError.js';
 import { MAX_TIMER_DELAY, requireNumber } from './options.js';
 
 /** RxJS's `timeout({ each })` restarts with each value: a source that keeps emitting would never time out. */

@@ -9,16 +9,13 @@ import type {
   ToolUsageEvent,
   ToolWaitingEvent,
 } from './event.js';
-import { isRecord, omitUndefined } from './json/json.js';
-import type { JsonObject, JsonSchema } from './json/json.js';
+import { isRecord, omitUndefined, type JsonObject, type JsonSchema } from './json/json.js';
 import type { JsonOf } from './json/toJson.js';
 import type { AnsweredCall, Message, ProviderOptions, ToolCallPart, UnansweredCall } from './message.js';
 import type { OuterRun } from './nested.js';
 import { objectRoot } from './objectRoot.js';
-import { requireOptions } from './requireOptions.js';
-import type { OptionKinds } from './requireOptions.js';
-import { toJsonSchema } from './schema.js';
-import type { Infer, InferInput, Schema } from './schema.js';
+import { requireOptions, type OptionKinds } from './requireOptions.js';
+import { toJsonSchema, type Infer, type InferInput, type Schema } from './schema.js';
 import type { ProgressOf, ResultOf, ToolOutput } from './toolOutput.js';
 import type { Usage } from './usage.js';
 import type { Plain } from './typesOf.js';

@@ -1,6 +1,5 @@
 import { isWeakKey } from './json/json.js';
-import { hasCounts } from './usage.js';
-import type { Usage } from './usage.js';
+import { hasCounts, type Usage } from './usage.js';
 
 const usages = new WeakMap<object, Usage>();
 

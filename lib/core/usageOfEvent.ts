@@ -3,8 +3,7 @@ import type { StreamEvent } from './event.js';
 import { isResult, isTurn } from './eventGuards.js';
 import { finiteNumber } from './json/json.js';
 import type { Metadata } from './message.js';
-import { addUsage, negative } from './usage.js';
-import type { Usage } from './usage.js';
+import { addUsage, negative, type Usage } from './usage.js';
 
 /**
  * Returns what each event adds to the usage of its run, with the cost that the provider reports if `priceModel` has set

@@ -1,6 +1,5 @@
 import { growing } from './growing.js';
-import { toolCallsOf } from './message.js';
-import type { Message } from './message.js';
+import { toolCallsOf, type Message } from './message.js';
 
 export interface UsedIds {
   has(id: string): boolean;

@@ -1,5 +1,4 @@
-import { defer } from 'rxjs';
-import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
+import { defer, type MonoTypeOperatorFunction, type Observable } from 'rxjs';
 import type { Capability } from '../core/capabilities.js';
 import type { Chunk, MetadataChunk } from '../core/chunk.js';
 import { createOperator } from '../core/createOperator.js';

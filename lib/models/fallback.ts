@@ -1,5 +1,4 @@
-import { asyncScheduler, concat, defer, EMPTY, of } from 'rxjs';
-import type { Observable, TimestampProvider } from 'rxjs';
+import { asyncScheduler, concat, defer, EMPTY, of, type Observable, type TimestampProvider } from 'rxjs';
 import type { Chunk } from '../core/chunk.js';
 import { errorToJson } from '../core/errors.js';
 import { isRecord } from '../core/json/json.js';

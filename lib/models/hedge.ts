@@ -1,15 +1,12 @@
 import type { Model, ModelRequest } from '../core/model.js';
 import { requireNumber, MAX_TIMER_DELAY } from '../core/options.js';
 import { compositeModel, firstModel, combinedError, streamOf } from './composite.js';
-import { asyncScheduler, Observable, Subscription, take } from 'rxjs';
-import type { Subscriber } from 'rxjs';
+import { asyncScheduler, Observable, Subscription, take, type Subscriber } from 'rxjs';
 import type { Chunk } from '../core/chunk.js';
-import { subscribeUntilClosed } from '../core/createOperator.js';
-import type { OperatorSource } from '../core/createOperator.js';
+import { subscribeUntilClosed, type OperatorSource } from '../core/createOperator.js';
 import { onEachValue } from '../core/notifier.js';
 import { announceFinish, ResponseStop, stoppedFinish, stopResponse } from '../core/response.js';
-import { sumUsages } from '../core/usage.js';
-import type { Usage } from '../core/usage.js';
+import { sumUsages, type Usage } from '../core/usage.js';
 import { isAnswerContent } from '../protocol/decodeFrames.js';
 import { retraction } from './retraction.js';
 

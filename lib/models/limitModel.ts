@@ -8,8 +8,7 @@ import { requireNumber } from '../core/options.js';
 import { RateLimitError } from '../core/rateLimitError.js';
 import { createSemaphore } from '../core/semaphore.js';
 import { estimateTokens } from '../core/tokens.js';
-import { addUsage } from '../core/usage.js';
-import type { Usage } from '../core/usage.js';
+import { addUsage, type Usage } from '../core/usage.js';
 
 export interface LimiterOptions {
   /** The maximum number of requests in any period of 60 seconds. Default: Infinity. */

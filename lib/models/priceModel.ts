@@ -6,11 +6,9 @@ import { deriveModel } from '../core/deriveModel.js';
 import { isRecord } from '../core/json/json.js';
 import type { Model } from '../core/model.js';
 import { openResponse } from '../core/response.js';
-import { costOf } from '../core/prices.js';
-import type { Prices } from '../core/prices.js';
+import { costOf, type Prices } from '../core/prices.js';
 import { requireOptions } from '../core/requireOptions.js';
-import { hasCounts } from '../core/usage.js';
-import type { Usage } from '../core/usage.js';
+import { hasCounts, type Usage } from '../core/usage.js';
 import { setUsageOfError, usageOfError } from '../core/usageOfError.js';
 
 type ModelId = Pick<Model, 'provider' | 'name'>;

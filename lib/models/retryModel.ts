@@ -1,5 +1,4 @@
-import { concat, defer } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { concat, defer, type Observable } from 'rxjs';
 import type { Chunk } from '../core/chunk.js';
 import { callModelWrapper } from '../core/callWrapper.js';
 import { deriveModel } from '../core/deriveModel.js';

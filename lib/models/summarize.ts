@@ -1,17 +1,12 @@
-import { defer, map, of, reduce, tap } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { defer, map, of, reduce, tap, type Observable } from 'rxjs';
 import type { Chunk } from '../core/chunk.js';
-import { checkKeepRecent, cutIndex, inputBefore } from '../core/keepRecent.js';
-import type { KeepRecentOptions } from '../core/keepRecent.js';
-import { readableParts, systemMessage, userMessage } from '../core/message.js';
-import type { Message, ReadablePart } from '../core/message.js';
+import { checkKeepRecent, cutIndex, inputBefore, type KeepRecentOptions } from '../core/keepRecent.js';
+import { readableParts, systemMessage, userMessage, type Message, type ReadablePart } from '../core/message.js';
 import type { Model, ModelRequest } from '../core/model.js';
 import { openResponse } from '../core/response.js';
 import { requireNumber } from '../core/options.js';
-import { estimateTokens } from '../core/tokens.js';
-import type { CountTokens } from '../core/tokens.js';
-import { addUsage } from '../core/usage.js';
-import type { Usage } from '../core/usage.js';
+import { estimateTokens, type CountTokens } from '../core/tokens.js';
+import { addUsage, type Usage } from '../core/usage.js';
 
 export interface SummarizeOptions {
   /** The model that writes the summary. It may be a smaller one than the model of the run. */

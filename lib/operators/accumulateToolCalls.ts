@@ -1,11 +1,9 @@
 import type { OperatorFunction, Subscriber } from 'rxjs';
 import type { FinishChunk, ToolCallFragment } from '../core/chunk.js';
-import { createOperator } from '../core/createOperator.js';
-import type { OperatorHandlers } from '../core/createOperator.js';
+import { createOperator, type OperatorHandlers } from '../core/createOperator.js';
 import type { StreamEvent, ToolCallEvent, RunEvent } from '../core/event.js';
 import { asKnownEvent } from '../core/eventGuards.js';
-import { ToolCallAccumulator } from './accumulate/accumulator.js';
-import type { AccumulateOptions } from './accumulate/accumulator.js';
+import { ToolCallAccumulator, type AccumulateOptions } from './accumulate/accumulator.js';
 import type { OfType } from '../core/typesOf.js';
 
 /**

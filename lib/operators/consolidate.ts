@@ -1,7 +1,6 @@
 import type { OperatorFunction, Subscriber } from 'rxjs';
 import type { FileChunk, ProviderChunk, SourceChunk } from '../core/chunk.js';
-import { createOperator } from '../core/createOperator.js';
-import type { OperatorHandlers } from '../core/createOperator.js';
+import { createOperator, type OperatorHandlers } from '../core/createOperator.js';
 import type { TurnMessageEvent, StreamEvent, ToolCallEvent, RunEvent } from '../core/event.js';
 import { asKnownEvent } from '../core/eventGuards.js';
 import type { FilePart, Message, Part, SourcePart } from '../core/message.js';

@@ -1,8 +1,6 @@
-import { identity } from 'rxjs';
-import type { OperatorFunction, Subscriber } from 'rxjs';
+import { identity, type OperatorFunction, type Subscriber } from 'rxjs';
 import type { Checkpoint, EmittedContent, OpenCalls } from '../core/checkpoint.js';
-import { createOperator } from '../core/createOperator.js';
-import type { OperatorHandlers } from '../core/createOperator.js';
+import { createOperator, type OperatorHandlers } from '../core/createOperator.js';
 import { startState, stateAfter, withoutNext } from '../core/event.js';
 import type {
   CheckpointEvent,
@@ -14,16 +12,13 @@ import type {
   RunEvent,
 } from '../core/event.js';
 import { asKnownEvent } from '../core/eventGuards.js';
-import { recordFailedRun } from '../core/failedRun.js';
-import type { FailedRun } from '../core/failedRun.js';
+import { recordFailedRun, type FailedRun } from '../core/failedRun.js';
 import { isSameJson } from '../core/json/equal.js';
 import { finiteNumber, omitUndefined } from '../core/json/json.js';
 import { toJson } from '../core/json/toJson.js';
-import { answerOf } from '../core/message.js';
-import type { Message } from '../core/message.js';
+import { answerOf, type Message } from '../core/message.js';
 import { usageOfError } from '../core/usageOfError.js';
-import { addUsage } from '../core/usage.js';
-import type { Usage } from '../core/usage.js';
+import { addUsage, type Usage } from '../core/usage.js';
 import { RunContent } from './runContent.js';
 import type { OfType } from '../core/typesOf.js';
 

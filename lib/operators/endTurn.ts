@@ -1,18 +1,13 @@
 import type { OperatorFunction, Subscriber } from 'rxjs';
-import { vetoReasons } from '../core/chunk.js';
-import type { FinishChunk, FinishReason } from '../core/chunk.js';
+import { vetoReasons, type FinishChunk, type FinishReason } from '../core/chunk.js';
 import type { OpenCallsEvent } from '../core/checkpoint.js';
-import { createOperator } from '../core/createOperator.js';
-import type { OperatorHandlers } from '../core/createOperator.js';
+import { createOperator, type OperatorHandlers } from '../core/createOperator.js';
 import type { RunState, StreamEvent, TurnEvent } from '../core/event.js';
 import { asKnownEvent } from '../core/eventGuards.js';
-import { omitUndefined } from '../core/json/json.js';
-import type { JsonObject } from '../core/json/json.js';
-import { hasToolResults } from '../core/message.js';
-import type { Message } from '../core/message.js';
+import { omitUndefined, type JsonObject } from '../core/json/json.js';
+import { hasToolResults, type Message } from '../core/message.js';
 import { mergeMetadata, MetadataCollector, metadataOfRetracted } from '../core/metadata.js';
-import { addUsage } from '../core/usage.js';
-import type { Usage } from '../core/usage.js';
+import { addUsage, type Usage } from '../core/usage.js';
 import type { Plain } from '../core/typesOf.js';
 
 export interface EndTurnOptions {

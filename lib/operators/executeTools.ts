@@ -2,8 +2,7 @@ import type { OperatorFunction } from 'rxjs';
 import { createOperator } from '../core/createOperator.js';
 import type { RunEvent, StreamEvent, ToolCallEvent } from '../core/event.js';
 import type { EventsOf, Tool, UserContextOf } from '../core/tool.js';
-import { TurnTools } from './execute/turnTools.js';
-import type { ExecuteToolsOptions } from './execute/turnTools.js';
+import { TurnTools, type ExecuteToolsOptions } from './execute/turnTools.js';
 import type { OfType } from '../core/typesOf.js';
 
 export type { ExecuteToolsOptions } from './execute/turnTools.js';

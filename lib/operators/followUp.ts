@@ -1,5 +1,4 @@
-import { from, of } from 'rxjs';
-import type { MonoTypeOperatorFunction, Observable, ObservableInput } from 'rxjs';
+import { from, of, type MonoTypeOperatorFunction, type Observable, type ObservableInput } from 'rxjs';
 import { createOperator } from '../core/createOperator.js';
 import { stateAfter } from '../core/event.js';
 import type { TurnMessageEvent, RunState, StreamEvent, TurnEvent, RunEvent } from '../core/event.js';

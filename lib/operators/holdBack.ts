@@ -1,8 +1,7 @@
 import type { MonoTypeOperatorFunction } from 'rxjs';
 import type { StreamEvent } from '../core/event.js';
 import { requireNumber } from '../core/options.js';
-import { textFilter } from '../core/textFilter.js';
-import type { TextReader } from '../core/textFilter.js';
+import { textFilter, type TextReader } from '../core/textFilter.js';
 
 export interface HoldBackOptions {
   /** The longest text that is held back, in characters. A longer one is emitted as it is. Default: 1000. */

@@ -2,8 +2,7 @@ import type { MonoTypeOperatorFunction } from 'rxjs';
 import type { Checkpoint } from '../core/checkpoint.js';
 import { createOperator } from '../core/createOperator.js';
 import type { StreamEvent } from '../core/event.js';
-import { RunObservation } from './runObserver.js';
-import type { RunObserver } from './runObserver.js';
+import { RunObservation, type RunObserver } from './runObserver.js';
 
 /**
  * Calls an observer at each start and each end of a run, its turns, its requests and its tools, and at each retry.

@@ -1,5 +1,4 @@
-import { filter } from 'rxjs';
-import type { OperatorFunction } from 'rxjs';
+import { filter, type OperatorFunction } from 'rxjs';
 import type { StreamEvent } from '../core/event.js';
 
 /** The events of a union that have one of the types. */

@@ -1,5 +1,4 @@
-import { concatMap, from, of } from 'rxjs';
-import type { Observable, OperatorFunction } from 'rxjs';
+import { concatMap, from, of, type Observable, type OperatorFunction } from 'rxjs';
 import { createOperator } from '../core/createOperator.js';
 import type { StreamEvent } from '../core/event.js';
 import { asKnownEvent } from '../core/eventGuards.js';
@@ -7,8 +6,7 @@ import { isSameJson } from '../core/json/equal.js';
 import type { JsonValue } from '../core/json/json.js';
 import { createPartialJson } from '../core/json/partialJson.js';
 import { ElementError } from '../core/runErrors.js';
-import { validate } from '../core/schema.js';
-import type { Infer, Schema, Validation } from '../core/schema.js';
+import { validate, type Infer, type Schema, type Validation } from '../core/schema.js';
 
 export interface OutputElementsOptions {
   /**

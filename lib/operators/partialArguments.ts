@@ -1,17 +1,13 @@
 import type { OperatorFunction, Subscriber } from 'rxjs';
 import type { ToolCallFragment } from '../core/chunk.js';
-import { createOperator } from '../core/createOperator.js';
-import type { OperatorHandlers } from '../core/createOperator.js';
+import { createOperator, type OperatorHandlers } from '../core/createOperator.js';
 import type { StreamEvent, ToolCallEvent } from '../core/event.js';
 import { asKnownEvent } from '../core/eventGuards.js';
 import { isSameJson } from '../core/json/equal.js';
-import { isJsonObject } from '../core/json/json.js';
-import type { JsonObject } from '../core/json/json.js';
-import { createPartialJson } from '../core/json/partialJson.js';
-import type { DeepPartial } from '../core/json/partialJson.js';
+import { isJsonObject, type JsonObject } from '../core/json/json.js';
+import { createPartialJson, type DeepPartial } from '../core/json/partialJson.js';
 import type { Tool } from '../core/tool.js';
-import { SnapshotPacer } from './snapshotPacer.js';
-import type { Growing } from './snapshotPacer.js';
+import { SnapshotPacer, type Growing } from './snapshotPacer.js';
 
 /** A tool call while its arguments grow. */
 export interface PartialArguments<Arguments = JsonObject, Name extends string = string> {

@@ -1,13 +1,10 @@
 import type { OperatorFunction, Subscriber } from 'rxjs';
-import { createOperator } from '../core/createOperator.js';
-import type { OperatorHandlers } from '../core/createOperator.js';
+import { createOperator, type OperatorHandlers } from '../core/createOperator.js';
 import type { ResultEvent, StreamEvent, TurnEvent } from '../core/event.js';
 import { asKnownEvent } from '../core/eventGuards.js';
 import { isSameJson } from '../core/json/equal.js';
-import { createPartialJson } from '../core/json/partialJson.js';
-import type { DeepPartial } from '../core/json/partialJson.js';
-import { SnapshotPacer } from './snapshotPacer.js';
-import type { Growing } from './snapshotPacer.js';
+import { createPartialJson, type DeepPartial } from '../core/json/partialJson.js';
+import { SnapshotPacer, type Growing } from './snapshotPacer.js';
 import type { Plain } from '../core/typesOf.js';
 
 /**

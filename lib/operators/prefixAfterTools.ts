@@ -1,6 +1,5 @@
 import type { MonoTypeOperatorFunction, Subscriber } from 'rxjs';
-import { createOperator } from '../core/createOperator.js';
-import type { OperatorHandlers } from '../core/createOperator.js';
+import { createOperator, type OperatorHandlers } from '../core/createOperator.js';
 import type { StreamEvent } from '../core/event.js';
 import { asKnownEvent } from '../core/eventGuards.js';
 

@@ -1,13 +1,10 @@
 import type { EmittedContent } from '../core/checkpoint.js';
-import { withoutPrefix } from '../core/chunk.js';
-import type { TextChunk } from '../core/chunk.js';
+import { withoutPrefix, type TextChunk } from '../core/chunk.js';
 import { omitUndefined } from '../core/json/json.js';
-import { messageText } from '../core/message.js';
-import type { Message, Metadata } from '../core/message.js';
+import { messageText, type Message, type Metadata } from '../core/message.js';
 import { mergeMetadata, MetadataCollector, metadataOfRetracted } from '../core/metadata.js';
 import { StringBuilder } from '../core/stringBuilder.js';
-import { addUsage } from '../core/usage.js';
-import type { Usage } from '../core/usage.js';
+import { addUsage, type Usage } from '../core/usage.js';
 
 export class RunContent {
   turn: TurnContent;

@@ -4,8 +4,7 @@ import type { RetractChunk, RetryChunk } from '../core/chunk.js';
 import { turnFollows } from '../core/event.js';
 import type { RunResult, StreamEvent, ToolResultEvent, ToolStartEvent, TurnEvent } from '../core/event.js';
 import { asKnownEvent, isTurn } from '../core/eventGuards.js';
-import { addUsage } from '../core/usage.js';
-import type { Usage } from '../core/usage.js';
+import { addUsage, type Usage } from '../core/usage.js';
 import { usageOfError } from '../core/usageOfError.js';
 import { createUsageCounter } from '../core/usageOfEvent.js';
 

@@ -1,5 +1,4 @@
-import { asyncScheduler } from 'rxjs';
-import type { MonoTypeOperatorFunction, Subscription } from 'rxjs';
+import { asyncScheduler, type MonoTypeOperatorFunction, type Subscription } from 'rxjs';
 import type { Chunk } from '../core/chunk.js';
 import { createOperator } from '../core/createOperator.js';
 import type { StreamEvent } from '../core/event.js';

@@ -1,5 +1,4 @@
-import { asapScheduler, asyncScheduler } from 'rxjs';
-import type { SchedulerAction, SchedulerLike, Subscriber } from 'rxjs';
+import { asapScheduler, asyncScheduler, type SchedulerAction, type SchedulerLike, type Subscriber } from 'rxjs';
 
 export interface Growing {
   isDue(): boolean;

@@ -1,5 +1,4 @@
-import { distinctUntilChanged, map, scan, skipWhile } from 'rxjs';
-import type { OperatorFunction } from 'rxjs';
+import { distinctUntilChanged, map, scan, skipWhile, type OperatorFunction } from 'rxjs';
 import type { StreamEvent } from '../core/event.js';
 import { asKnownEvent } from '../core/eventGuards.js';
 

@@ -1,8 +1,6 @@
-import { catchError, defer, distinctUntilChanged, map, of, startWith } from 'rxjs';
-import type { OperatorFunction } from 'rxjs';
+import { catchError, defer, distinctUntilChanged, map, of, startWith, type OperatorFunction } from 'rxjs';
 import type { StreamEvent } from '../core/event.js';
-import { emptyView } from './view/view.js';
-import type { View } from './view/view.js';
+import { emptyView, type View } from './view/view.js';
 import { createViewFold } from './view/viewFold.js';
 
 /**

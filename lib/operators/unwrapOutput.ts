@@ -1,10 +1,8 @@
 import type { MonoTypeOperatorFunction } from 'rxjs';
 import type { TextChunk } from '../core/chunk.js';
 import type { StreamEvent } from '../core/event.js';
-import { createUnwrapper } from '../core/outputWrapper.js';
-import type { Unwrapper } from '../core/outputWrapper.js';
-import { textFilter } from '../core/textFilter.js';
-import type { TextReader } from '../core/textFilter.js';
+import { createUnwrapper, type Unwrapper } from '../core/outputWrapper.js';
+import { textFilter, type TextReader } from '../core/textFilter.js';
 
 /**
  * Removes the wrapper of a typed output from the text: `{"value": [1, 2]}` becomes `[1, 2]`.

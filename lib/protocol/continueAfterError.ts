@@ -1,7 +1,5 @@
-import { Observable } from 'rxjs';
-import type { MonoTypeOperatorFunction, Subscriber } from 'rxjs';
-import { subscribeUntilClosed } from '../core/createOperator.js';
-import type { SourceHandlers } from '../core/createOperator.js';
+import { Observable, type MonoTypeOperatorFunction, type Subscriber } from 'rxjs';
+import { subscribeUntilClosed, type SourceHandlers } from '../core/createOperator.js';
 import type { StreamEvent } from '../core/event.js';
 
 export function catchBeforeFirst<T>(

@@ -1,6 +1,5 @@
 import { addToList } from '../core/lists.js';
-import { mergeRanges, replaceRanges } from './secrets.js';
-import type { Range } from './secrets.js';
+import { mergeRanges, replaceRanges, type Range } from './secrets.js';
 
 /** Letters and digits: shorter quotes occur in any message. */
 const SHORTEST_MATCH = 16;

@@ -6,11 +6,9 @@ import { isTextDeeperThan, limitDepth, MAX_JSON_DEPTH } from '../core/json/depth
 import type { JsonObject, JsonValue } from '../core/json/json.js';
 import type { Usage } from '../core/usage.js';
 import { quoted, textError } from './errorDetails.js';
-import { redactThrown } from './redact.js';
-import type { Redaction } from './redact.js';
+import { redactThrown, type Redaction } from './redact.js';
 import { TemplateParser } from './templateParser.js';
-import { untilFinish } from './untilFinish.js';
-import type { ChunkDecoder, ChunkOutput } from './untilFinish.js';
+import { untilFinish, type ChunkDecoder, type ChunkOutput } from './untilFinish.js';
 import type { Decoder, Frame, FrameReader, FramingOptions, Wire } from './wire.js';
 
 export interface DecodeOptions extends FramingOptions {

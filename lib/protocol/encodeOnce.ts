@@ -1,6 +1,5 @@
 import { growing, SharedList } from '../core/growing.js';
-import { objectOrEmpty } from '../core/json/json.js';
-import type { JsonObject, JsonValue } from '../core/json/json.js';
+import { objectOrEmpty, type JsonObject, type JsonValue } from '../core/json/json.js';
 import type { Message, Part } from '../core/message.js';
 import type { ToolDefinition } from '../core/tool.js';
 

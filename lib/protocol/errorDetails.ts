@@ -1,7 +1,5 @@
-import { ContextLengthError } from '../core/contextLengthError.js';
-import type { ContextLengthDetails } from '../core/contextLengthError.js';
-import { ProviderError } from '../core/errors.js';
-import type { RivuletError } from '../core/errors.js';
+import { ContextLengthError, type ContextLengthDetails } from '../core/contextLengthError.js';
+import { ProviderError, type RivuletError } from '../core/errors.js';
 import { isRecord, objectOrEmpty, nonEmptyString, tryParseJson } from '../core/json/json.js';
 import { normalizeCode, permanentAdvice } from './permanentErrors.js';
 

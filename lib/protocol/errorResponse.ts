@@ -12,8 +12,7 @@ import {
   timer,
 } from 'rxjs';
 import type { Observable } from 'rxjs';
-import { HttpError, ProtocolError } from '../core/errors.js';
-import type { RivuletError } from '../core/errors.js';
+import { HttpError, ProtocolError, type RivuletError } from '../core/errors.js';
 import { tryParseJson } from '../core/json/json.js';
 import { words } from '../core/words.js';
 import {

@@ -1,7 +1,6 @@
 import { asyncScheduler } from 'rxjs';
 import type { MonoTypeOperatorFunction, Subscriber, Subscription, Unsubscribable } from 'rxjs';
-import { createOperator } from '../core/createOperator.js';
-import type { OperatorHandlers } from '../core/createOperator.js';
+import { createOperator, type OperatorHandlers } from '../core/createOperator.js';
 import { TimeoutError } from '../core/timeoutError.js';
 import { MAX_TIMER_DELAY, requireNumber } from '../core/options.js';
 

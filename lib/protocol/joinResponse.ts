@@ -3,8 +3,7 @@ import type { Chunk, RetryChunk } from '../core/chunk.js';
 import { errorToJson, isRetryable } from '../core/errors.js';
 import { isRecord } from '../core/json/json.js';
 import { continueAfterError } from './continueAfterError.js';
-import { announceRetry, retryDelay } from './retryRequest.js';
-import type { RetryOptions } from './retryRequest.js';
+import { announceRetry, retryDelay, type RetryOptions } from './retryRequest.js';
 import type { Decoder, Wire } from './wire.js';
 
 /**

@@ -1,10 +1,8 @@
-import { identity, mergeMap, of } from 'rxjs';
-import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
+import { identity, mergeMap, of, type MonoTypeOperatorFunction, type Observable } from 'rxjs';
 import type { Chunk } from '../core/chunk.js';
 import { NOTICE_EVENT } from '../core/connectionEvents.js';
 import { hash } from '../core/hash.js';
-import { asArray, mapChanged, isRecord, objectOrEmpty } from '../core/json/json.js';
-import type { JsonValue } from '../core/json/json.js';
+import { asArray, mapChanged, isRecord, objectOrEmpty, type JsonValue } from '../core/json/json.js';
 import type { FilePart, Message, Part, ToolResultPart } from '../core/message.js';
 import type { Model, ModelRequest } from '../core/model.js';
 import { providerDataOf } from '../core/providerPart.js';

@@ -1,5 +1,4 @@
-import { Observable, throwError } from 'rxjs';
-import type { Subscriber } from 'rxjs';
+import { Observable, throwError, type Subscriber } from 'rxjs';
 import { isRecord } from '../core/json/json.js';
 import { causes, notAResponse } from './connectionError.js';
 import { interrupted } from './untilFinish.js';

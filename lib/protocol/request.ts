@@ -1,6 +1,5 @@
 import { ConfigurationError, errorText } from '../core/errors.js';
-import { isJsonObject } from '../core/json/json.js';
-import type { JsonObject, JsonValue } from '../core/json/json.js';
+import { isJsonObject, type JsonObject, type JsonValue } from '../core/json/json.js';
 
 /** Either may have a query (`?api-version=`, `?alt=sse`). The base may end in slashes, or be relative. */
 export function joinUrl(base: string, path: string): string {

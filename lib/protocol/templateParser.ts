@@ -1,5 +1,4 @@
-import { isJsonObject } from '../core/json/json.js';
-import type { JsonObject, JsonValue } from '../core/json/json.js';
+import { isJsonObject, type JsonObject, type JsonValue } from '../core/json/json.js';
 
 /** The text between strings (keys included) and numbers is the structure. */
 const scalars = /("[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*)/s;

@@ -1,14 +1,11 @@
-import { asyncScheduler, take } from 'rxjs';
-import type { Observable, OperatorFunction, Subscriber } from 'rxjs';
+import { asyncScheduler, take, type Observable, type OperatorFunction, type Subscriber } from 'rxjs';
 import type { Chunk } from '../core/chunk.js';
-import { createOperator } from '../core/createOperator.js';
-import type { OperatorHandlers, OperatorSource } from '../core/createOperator.js';
+import { createOperator, type OperatorHandlers, type OperatorSource } from '../core/createOperator.js';
 import { StreamInterruptedError } from '../core/errors.js';
 import { onEachValue } from '../core/notifier.js';
 import { announceFinish, stoppedFinish } from '../core/response.js';
 import { setUsageOfError } from '../core/usageOfError.js';
-import { hasCounts } from '../core/usage.js';
-import type { Usage } from '../core/usage.js';
+import { hasCounts, type Usage } from '../core/usage.js';
 
 /** Milliseconds. Most sources end with the next read, which saves their connection; some never end. */
 const DRAIN_TIMEOUT = 1000;

@@ -5,8 +5,7 @@ import { chatCompletions } from './chatCompletions/chatCompletions.js';
 import { compatible } from './chatCompletions/compatible.js';
 import { createReplay } from './chatCompletions/replay.js';
 import type { Dialect } from './chatCompletions/dialect.js';
-import { httpModel } from './httpModel.js';
-import type { OpenModelOptions } from './httpModel.js';
+import { httpModel, type OpenModelOptions } from './httpModel.js';
 import { combineHeaders } from './shared/apiKey.js';
 import { readOpenText } from './shared/openText.js';
 

@@ -1,11 +1,9 @@
-import { isJsonObject, omit, omitUndefined } from '../core/json/json.js';
-import type { JsonObject } from '../core/json/json.js';
+import { isJsonObject, omit, omitUndefined, type JsonObject } from '../core/json/json.js';
 import type { Model, Thinking } from '../core/model.js';
 import { chatCompletions } from './chatCompletions/chatCompletions.js';
 import { compatible } from './chatCompletions/compatible.js';
 import { reasoningEffort } from './chatCompletions/encode.js';
-import { httpModel } from './httpModel.js';
-import type { OpenModelOptions } from './httpModel.js';
+import { httpModel, type OpenModelOptions } from './httpModel.js';
 import { allCapabilities } from './shared/capabilityTable.js';
 import { readOpenText } from './shared/openText.js';
 

@@ -1,6 +1,5 @@
 import { asyncScheduler, catchError, concat, concatMap, defer, EMPTY, filter, from, map, mergeMap, of } from 'rxjs';
-import { throwError } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { throwError, type Observable } from 'rxjs';
 import { allPages } from './runs/allPages.js';
 import type { ListedRecord } from './ports/recordStore.js';
 import type { RunLog } from './ports/runLog.js';

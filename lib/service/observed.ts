@@ -1,5 +1,4 @@
-import { defer, Subject, tap } from 'rxjs';
-import type { MonoTypeOperatorFunction, Observable, ObservableInput } from 'rxjs';
+import { defer, Subject, tap, type MonoTypeOperatorFunction, type Observable, type ObservableInput } from 'rxjs';
 import type { Checkpoint } from '../core/checkpoint.js';
 import type { RunEvent, StreamEvent } from '../core/event.js';
 import { reportUnhandled } from '../core/reportUnhandled.js';

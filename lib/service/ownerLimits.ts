@@ -1,13 +1,11 @@
-import { concat, defer, finalize, tap } from 'rxjs';
-import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
+import { concat, defer, finalize, tap, type MonoTypeOperatorFunction, type Observable } from 'rxjs';
 import type { Checkpoint } from '../core/checkpoint.js';
 import type { StreamEvent } from '../core/event.js';
 import { requireNumber } from '../core/options.js';
 import { usageOfError } from '../core/usageOfError.js';
 import { createUsageCounter } from '../core/usageOfEvent.js';
 import { RequestError } from './http/requestError.js';
-import { OwnerUsage } from './ownerUsage.js';
-import type { OwnerUsageOptions } from './ownerUsage.js';
+import { OwnerUsage, type OwnerUsageOptions } from './ownerUsage.js';
 import type { RunStore } from './ports/runStore.js';
 import { isReplayed } from './runs/replayed.js';
 

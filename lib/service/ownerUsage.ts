@@ -1,9 +1,7 @@
-import { asyncScheduler, defer, EMPTY, ignoreElements, map, tap } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { asyncScheduler, defer, EMPTY, ignoreElements, map, tap, type Observable } from 'rxjs';
 import { asArray } from '../core/json/json.js';
 import { requireNumber } from '../core/options.js';
-import { costOf } from '../core/prices.js';
-import type { Prices } from '../core/prices.js';
+import { costOf, type Prices } from '../core/prices.js';
 import type { Usage } from '../core/usage.js';
 import { RequestError } from './http/requestError.js';
 import type { RunRecord, RunStore } from './ports/runStore.js';

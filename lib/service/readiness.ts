@@ -1,5 +1,4 @@
-import { catchError, defer, forkJoin, map, of, timeout } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { catchError, defer, forkJoin, map, of, timeout, type Observable } from 'rxjs';
 import type { RunLog } from './ports/runLog.js';
 import type { RunStore } from './ports/runStore.js';
 

@@ -1,8 +1,6 @@
 import type { Observable } from 'rxjs';
-import { listsOf, parseLetters } from './playMarbles.js';
-import type { MarbleValues } from './playMarbles.js';
-import { runVirtually } from './inVirtualTime.js';
-import type { VirtualRun } from './inVirtualTime.js';
+import { listsOf, parseLetters, type MarbleValues } from './playMarbles.js';
+import { runVirtually, type VirtualRun } from './inVirtualTime.js';
 
 /**
  * Fails unless an Observable emits what a marble diagram shows, in virtual time.

@@ -1,5 +1,4 @@
-import { isObservable, NEVER, take, takeUntil, timer } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { isObservable, NEVER, take, takeUntil, timer, type Observable } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import type { Plain } from '../core/typesOf.js';
 

@@ -1,11 +1,9 @@
 import { catchError, concat, concatMap, defer, forkJoin, ignoreElements, interval, map, merge } from 'rxjs';
-import { of, Subject, take, tap, toArray } from 'rxjs';
-import type { Observable, ObservableInput } from 'rxjs';
+import { of, Subject, take, tap, toArray, type Observable, type ObservableInput } from 'rxjs';
 import type { StreamEvent } from '../core/event.js';
 import type { Envelope } from '../service/runs/lateReader.js';
 import type { MessageRoom, RunLog, SentMessage } from '../service/ports/runLog.js';
-import { casesOf, expecting, expectSame, failing, newId } from './portContract.js';
-import type { Check, PortContractCase } from './portContract.js';
+import { casesOf, expecting, expectSame, failing, newId, type Check, type PortContractCase } from './portContract.js';
 import type { Plain } from '../core/typesOf.js';
 
 const text = (value: string) => ({ type: 'text', text: value }) as StreamEvent;

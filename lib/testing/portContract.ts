@@ -1,6 +1,5 @@
 import { asyncScheduler, catchError, concatMap, defer, from, ignoreElements, lastValueFrom } from 'rxjs';
-import { map, of, take, toArray } from 'rxjs';
-import type { Observable, ObservableInput } from 'rxjs';
+import { map, of, take, toArray, type Observable, type ObservableInput } from 'rxjs';
 import { isSameJson } from '../core/json/equal.js';
 
 /** One check of the contract of a port, for any test runner. */

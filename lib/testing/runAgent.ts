@@ -2,8 +2,7 @@ import { createAgent } from '../agent/createAgent.js';
 import type { AgentOptions, Input, RunArguments, RunOptions } from '../agent/createAgent.js';
 import type { RunEvent, RunResult } from '../core/event.js';
 import type { EventsOf, Tool, UserContextOf } from '../core/tool.js';
-import { inVirtualTime } from './inVirtualTime.js';
-import type { VirtualRun } from './inVirtualTime.js';
+import { inVirtualTime, type VirtualRun } from './inVirtualTime.js';
 import { isPromise } from '../operators/execute/toolOutput.js';
 import type { Plain } from '../core/typesOf.js';
 

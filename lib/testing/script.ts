@@ -1,5 +1,4 @@
-import { concatMap, from, ignoreElements, isObservable, of, throwError, timer } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { concatMap, from, ignoreElements, isObservable, of, throwError, timer, type Observable } from 'rxjs';
 import type { Chunk, FinishChunk, ToolCallFragment } from '../core/chunk.js';
 import { ConfigurationError } from '../core/errors.js';
 import type { JsonObject } from '../core/json/json.js';

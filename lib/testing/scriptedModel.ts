@@ -1,8 +1,7 @@
 import { defer } from 'rxjs';
 import type { Capabilities, Model, ModelRequest } from '../core/model.js';
 import { obeyStop } from '../core/response.js';
-import { outputFor, play } from './script.js';
-import type { Script, ScriptRequest } from './script.js';
+import { outputFor, play, type Script, type ScriptRequest } from './script.js';
 import { requireNumber } from '../core/options.js';
 
 /** The argument of the functions in a script: the request, and its number. */

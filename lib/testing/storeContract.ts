@@ -1,5 +1,4 @@
-import { asyncScheduler, concat, concatMap, defer, forkJoin, from, map, toArray } from 'rxjs';
-import type { ObservableInput } from 'rxjs';
+import { asyncScheduler, concat, concatMap, defer, forkJoin, from, map, toArray, type ObservableInput } from 'rxjs';
 import { allPages } from '../service/runs/allPages.js';
 import type { ChatRecord } from '../service/chats/chatStore.js';
 import type { RecordStore, StorableRecord } from '../service/ports/recordStore.js';

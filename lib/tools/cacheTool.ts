@@ -1,5 +1,4 @@
-import { asyncScheduler, defer, of, share, tap } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { asyncScheduler, defer, of, share, tap, type Observable } from 'rxjs';
 import { asksInside, maybeAsks } from '../core/askingTool.js';
 import { callToolWrapper } from '../core/callWrapper.js';
 import { ConfigurationError } from '../core/errors.js';
@@ -8,8 +7,7 @@ import type { JsonValue } from '../core/json/json.js';
 import { requireNumber } from '../core/options.js';
 import { isMarkedProgress } from '../core/progress.js';
 import type { Tool } from '../core/tool.js';
-import { wrapTool } from './wrapTool.js';
-import type { ArgumentsOf, ContextOf, ToolValue } from './wrapTool.js';
+import { wrapTool, type ArgumentsOf, type ContextOf, type ToolValue } from './wrapTool.js';
 
 export interface CacheToolOptions<T extends Tool = Tool> {
   /** Identifies equal calls; the order of keys does not matter. Default: the arguments, as the model sent them. */

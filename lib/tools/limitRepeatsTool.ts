@@ -1,7 +1,6 @@
 import { defer } from 'rxjs';
 import { callToolWrapper } from '../core/callWrapper.js';
-import { toolCallsOf } from '../core/message.js';
-import type { Message, ToolCallPart } from '../core/message.js';
+import { toolCallsOf, type Message, type ToolCallPart } from '../core/message.js';
 import { requireNumber } from '../core/options.js';
 import { countRepeatedCalls } from '../core/repeatedCalls.js';
 import type { Tool } from '../core/tool.js';

@@ -3,11 +3,9 @@ import { mayAskInside } from '../core/askingTool.js';
 import { callToolWrapper } from '../core/callWrapper.js';
 import type { OuterRun } from '../core/nested.js';
 import { requireNumber } from '../core/options.js';
-import { createSemaphore } from '../core/semaphore.js';
-import type { Semaphore } from '../core/semaphore.js';
+import { createSemaphore, type Semaphore } from '../core/semaphore.js';
 import type { Tool } from '../core/tool.js';
-import { wrapTool } from './wrapTool.js';
-import type { ToolValue } from './wrapTool.js';
+import { wrapTool, type ToolValue } from './wrapTool.js';
 
 export interface LimitToolOptions {
   /** The maximum number of calls that run at a time, in all runs together. */

@@ -1,5 +1,4 @@
-import { defer, EMPTY, retry, throwIfEmpty, timer } from 'rxjs';
-import type { ObservableInput } from 'rxjs';
+import { defer, EMPTY, retry, throwIfEmpty, timer, type ObservableInput } from 'rxjs';
 import { callToolWrapper } from '../core/callWrapper.js';
 import { MAX_TIMER_DELAY, requireNumber } from '../core/options.js';
 import type { Tool } from '../core/tool.js';

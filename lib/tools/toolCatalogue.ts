@@ -1,15 +1,10 @@
-import { from, map, of, take } from 'rxjs';
-import type { Observable, ObservableInput } from 'rxjs';
+import { from, map, of, take, type Observable, type ObservableInput } from 'rxjs';
 import { ConfigurationError } from '../core/errors.js';
-import { isRecord, nonEmptyString } from '../core/json/json.js';
-import type { JsonObject } from '../core/json/json.js';
-import { toolCallsOf } from '../core/message.js';
-import type { Message } from '../core/message.js';
+import { isRecord, nonEmptyString, type JsonObject } from '../core/json/json.js';
+import { toolCallsOf, type Message } from '../core/message.js';
 import { requireOptions } from '../core/requireOptions.js';
-import { tool } from '../core/tool.js';
-import type { Tool } from '../core/tool.js';
-import { scoreTools } from './scoreTools.js';
-import type { ToolScore } from './scoreTools.js';
+import { tool, type Tool } from '../core/tool.js';
+import { scoreTools, type ToolScore } from './scoreTools.js';
 import type { Plain } from '../core/typesOf.js';
 
 export interface ToolCatalogueOptions<A extends readonly Tool[] = readonly Tool[]> {

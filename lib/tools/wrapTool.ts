@@ -1,8 +1,7 @@
 import type { Observable } from 'rxjs';
 import { callToolWrapper } from '../core/callWrapper.js';
 import type { Tool } from '../core/tool.js';
-import { runTool } from '../operators/execute/runTool.js';
-import type { ToolValue } from '../operators/execute/runTool.js';
+import { runTool, type ToolValue } from '../operators/execute/runTool.js';
 
 export type { ToolValue } from '../operators/execute/runTool.js';
 

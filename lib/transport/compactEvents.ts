@@ -1,11 +1,8 @@
-import { withoutNext } from '../core/event.js';
-import type { NestedEvent, RunResult, StreamEvent } from '../core/event.js';
+import { withoutNext, type NestedEvent, type RunResult, type StreamEvent } from '../core/event.js';
 import { asKnownEvent, isNested } from '../core/eventGuards.js';
 import { isSameJson } from '../core/json/equal.js';
-import { omitUndefined } from '../core/json/json.js';
-import type { JsonObject } from '../core/json/json.js';
-import { answerOf } from '../core/message.js';
-import type { Message, Part, TextPart } from '../core/message.js';
+import { omitUndefined, type JsonObject } from '../core/json/json.js';
+import { answerOf, type Message, type Part, type TextPart } from '../core/message.js';
 import type { ProviderData, ProviderPart } from '../core/providerPart.js';
 import { StringBuilder } from '../core/stringBuilder.js';
 

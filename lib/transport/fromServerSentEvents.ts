@@ -1,5 +1,4 @@
-import { asyncScheduler, defer, filter, from, map, retry, switchMap } from 'rxjs';
-import type { Observable, Subscription } from 'rxjs';
+import { asyncScheduler, defer, filter, from, map, retry, switchMap, type Observable, type Subscription } from 'rxjs';
 import { createOperator } from '../core/createOperator.js';
 import { HttpError, ProtocolError, RivuletError, StreamInterruptedError } from '../core/errors.js';
 import type { Reconnection } from '../core/connectionEvents.js';

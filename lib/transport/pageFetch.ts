@@ -14,8 +14,7 @@ import {
   take,
   timeout,
 } from 'rxjs';
-import { throwError, timer } from 'rxjs';
-import type { Subscriber } from 'rxjs';
+import { throwError, timer, type Subscriber } from 'rxjs';
 import { ConnectionError, HttpError, ProtocolError, StreamInterruptedError } from '../core/errors.js';
 import type { Reconnection } from '../core/connectionEvents.js';
 import { isJsonObject, isRecord, nonEmptyString, objectOrEmpty, tryParseJson } from '../core/json/json.js';

@@ -1,7 +1,6 @@
 import { RivuletError } from '../core/errors.js';
 import type { JsonObject } from '../core/json/json.js';
-import { toolErrorTexts } from '../core/message.js';
-import type { ToolErrorCode } from '../core/message.js';
+import { toolErrorTexts, type ToolErrorCode } from '../core/message.js';
 
 /** Sentences by code: the error's own message may repeat an internal address, an organisation, a stack. */
 const sentences: Readonly<Record<string, string>> = {

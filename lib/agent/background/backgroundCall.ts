@@ -6,8 +6,7 @@ import type { JsonObject } from '../../core/json/json.js';
 import type { RunEvent } from '../../core/event.js';
 import { newRunId } from '../../core/runId.js';
 import type { Tool } from '../../core/tool.js';
-import { CallRound } from '../../operators/execute/callRound.js';
-import type { RoundObserver } from '../../operators/execute/callRound.js';
+import { CallRound, type RoundObserver } from '../../operators/execute/callRound.js';
 import type { TurnContext } from '../orchestrator.js';
 
 /** What the model reads as the result of a call whose work goes on. See `isHandle`. */

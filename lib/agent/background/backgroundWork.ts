@@ -1,16 +1,13 @@
-import { Subject } from 'rxjs';
-import type { Subscriber } from 'rxjs';
+import { Subject, type Subscriber } from 'rxjs';
 import type { Checkpoint } from '../../core/checkpoint.js';
 import type { RunState, StreamEvent } from '../../core/event.js';
 import { asKnownEvent } from '../../core/eventGuards.js';
 import type { Message } from '../../core/message.js';
 import type { Tool } from '../../core/tool.js';
-import { addUsage } from '../../core/usage.js';
-import type { Usage } from '../../core/usage.js';
+import { addUsage, type Usage } from '../../core/usage.js';
 import type { RunStart } from '../agentRun.js';
 import type { TurnContext } from '../orchestrator.js';
-import { BackgroundCall } from './backgroundCall.js';
-import type { BackgroundObserver, StoredCall } from './backgroundCall.js';
+import { BackgroundCall, type BackgroundObserver, type StoredCall } from './backgroundCall.js';
 import { storedCalls, withCalls, withoutCalls } from './backgroundCheckpoint.js';
 
 /** The calls of a run that are in the background. Their events are emitted in the turn that runs at that time. */

@@ -1,12 +1,10 @@
-import { from } from 'rxjs';
-import type { Subscriber } from 'rxjs';
+import { from, type Subscriber } from 'rxjs';
 import type { OpenCalls, OpenCallsEvent } from '../../core/checkpoint.js';
 import type { OperatorHandlers } from '../../core/createOperator.js';
 import type { RunEvent, RunState, StreamEvent, TurnEvent } from '../../core/event.js';
 import { asKnownEvent, isOpenCalls, isTurn } from '../../core/eventGuards.js';
 import { omitUndefined } from '../../core/json/json.js';
-import { hasToolResults, resultsIn } from '../../core/message.js';
-import type { Message } from '../../core/message.js';
+import { hasToolResults, resultsIn, type Message } from '../../core/message.js';
 import { onEachValue, onFirstValue } from '../../core/notifier.js';
 import { OpenTurn, stoppedTurn } from '../openTurn.js';
 import type { TurnContext } from '../orchestrator.js';

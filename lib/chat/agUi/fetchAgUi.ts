@@ -1,5 +1,4 @@
-import { defer, throwError, timeout as limitSilence } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { defer, throwError, timeout as limitSilence, type Observable } from 'rxjs';
 import { createOperator } from '../../core/createOperator.js';
 import { isRecord, tryParseJson } from '../../core/json/json.js';
 import { MAX_TIMER_DELAY, requireNumber } from '../../core/options.js';

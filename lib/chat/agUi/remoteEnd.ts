@@ -1,10 +1,8 @@
 import type { Question, WaitingCall } from '../../core/approval.js';
 import type { FinishReason } from '../../core/chunk.js';
-import { isJsonObject, nonEmptyString, objectOrEmpty } from '../../core/json/json.js';
-import type { JsonObject } from '../../core/json/json.js';
+import { isJsonObject, nonEmptyString, objectOrEmpty, type JsonObject } from '../../core/json/json.js';
 import { nestedId } from '../../core/nested.js';
-import { addUsage, usageOf } from '../../core/usage.js';
-import type { Usage } from '../../core/usage.js';
+import { addUsage, usageOf, type Usage } from '../../core/usage.js';
 import { RemoteRunError } from '../../transport/fromServerSentEvents.js';
 import type { AgUiInterrupt, AgUiUsage, RunErrorEvent, RunFinishedEvent } from '../../transport/agUi/protocol.js';
 import type { RunOutcome } from '../../transport/agUi/protocol.js';

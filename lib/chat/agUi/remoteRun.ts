@@ -3,8 +3,7 @@ import { mergeMetadata } from '../../core/metadata.js';
 import { answerOf } from '../../core/message.js';
 import type { Message, Metadata, Part, ToolCallPart, ToolResultPart } from '../../core/message.js';
 import { StringBuilder } from '../../core/stringBuilder.js';
-import { addUsage } from '../../core/usage.js';
-import type { Usage } from '../../core/usage.js';
+import { addUsage, type Usage } from '../../core/usage.js';
 
 /** Collects the messages, the turns and the result of a run from what an AG-UI server has sent of it. */
 export class RemoteRun {

@@ -1,5 +1,4 @@
-import { computed, linkedSignal, untracked } from '@angular/core';
-import type { Signal } from '@angular/core';
+import { computed, linkedSignal, untracked, type Signal } from '@angular/core';
 import { isRecord, tryParseJson } from '../../core/json/json.js';
 import type { ChatSummary } from '../../transport/chatSummary.js';
 import type { ConversationStorage } from './pageStorage.js';

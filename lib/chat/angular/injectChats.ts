@@ -15,23 +15,18 @@ import {
   merge,
   of,
 } from 'rxjs';
-import { race, reduce, retry, Subject, switchMap, throwError, timer } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { race, reduce, retry, Subject, switchMap, throwError, timer, type Observable } from 'rxjs';
 import { HttpError } from '../../core/errors.js';
 import { requireNumber } from '../../core/options.js';
 import type { ChatSummary } from '../../transport/chatSummary.js';
 import { isRetryable } from '../../transport/pageFetch.js';
 import { randomId } from '../../transport/randomId.js';
-import { chatCopies } from '../chatCopies.js';
-import type { ChatCopies } from '../chatCopies.js';
+import { chatCopies, type ChatCopies } from '../chatCopies.js';
 import type { ExchangeView } from '../exchanges.js';
 import type { RemoteChats } from '../remoteChats.js';
-import { readSaved } from '../savedConversation.js';
-import type { SavedConversation } from '../savedConversation.js';
-import { createChatIndex } from './chatIndex.js';
-import type { ChatIndex, IndexState } from './chatIndex.js';
-import { createInjected } from './injectConversation.js';
-import type { InjectConversationOptions, InjectedConversation } from './injectConversation.js';
+import { readSaved, type SavedConversation } from '../savedConversation.js';
+import { createChatIndex, type ChatIndex, type IndexState } from './chatIndex.js';
+import { createInjected, type InjectConversationOptions, type InjectedConversation } from './injectConversation.js';
 import { injectPageStorage } from './pageStorage.js';
 import { injectUserKey } from './provideAgent.js';
 

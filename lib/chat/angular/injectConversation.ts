@@ -13,16 +13,14 @@ import type { Signal } from '@angular/core';
 import { toObservable } from '@angular/core/rxjs-interop';
 import { identity, noop, Subscription, switchMap } from 'rxjs';
 import type { ConversationAgent } from '../conversationAgent.js';
-import { conversation } from '../conversation.js';
-import type { Conversation, ConversationOptions, ConversationView } from '../conversation.js';
+import { conversation, type Conversation, type ConversationOptions, type ConversationView } from '../conversation.js';
 import type { ExchangeView } from '../exchanges.js';
 import { persist } from '../persist.js';
 import type { SavedConversation } from '../savedConversation.js';
 import type { ToolCallView, ViewStatus } from '../../operators/view/view.js';
 import type { Input } from '../../core/input.js';
 import { isBusy } from './busy.js';
-import { injectPageStorage } from './pageStorage.js';
-import type { ConversationStorage } from './pageStorage.js';
+import { injectPageStorage, type ConversationStorage } from './pageStorage.js';
 import { perFrame } from './perFrame.js';
 import { injectAgent, injectUserKey } from './provideAgent.js';
 

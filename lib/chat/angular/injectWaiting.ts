@@ -1,9 +1,7 @@
-import { computed, DestroyRef, inject, linkedSignal, NgZone, PLATFORM_ID } from '@angular/core';
-import type { Signal } from '@angular/core';
+import { computed, DestroyRef, inject, linkedSignal, NgZone, PLATFORM_ID, type Signal } from '@angular/core';
 import { takeUntilDestroyed, toObservable } from '@angular/core/rxjs-interop';
 import { auditTime, catchError, defer, EMPTY, filter, finalize, fromEvent, interval, map, merge, NEVER } from 'rxjs';
-import { Subject, switchMap } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { Subject, switchMap, type Observable } from 'rxjs';
 import type { CallAnswers, Decision } from '../../core/approval.js';
 import type { JsonValue } from '../../core/json/json.js';
 import { omitUndefined } from '../../core/json/json.js';

@@ -1,5 +1,4 @@
-import { DestroyRef, DOCUMENT, ErrorHandler, inject, signal } from '@angular/core';
-import type { Signal } from '@angular/core';
+import { DestroyRef, DOCUMENT, ErrorHandler, inject, signal, type Signal } from '@angular/core';
 import { takeUntilDestroyed } from '@angular/core/rxjs-interop';
 import { fromEvent } from 'rxjs';
 

@@ -1,5 +1,4 @@
-import { animationFrames, race, throttle, timer } from 'rxjs';
-import type { MonoTypeOperatorFunction } from 'rxjs';
+import { animationFrames, race, throttle, timer, type MonoTypeOperatorFunction } from 'rxjs';
 
 /** Milliseconds: a page in the background has no animation frames. */
 const BACKGROUND_INTERVAL = 100;

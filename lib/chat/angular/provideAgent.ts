@@ -1,5 +1,4 @@
-import { inject, Injector, runInInjectionContext } from '@angular/core';
-import type { Provider } from '@angular/core';
+import { inject, Injector, runInInjectionContext, type Provider } from '@angular/core';
 import type { ConversationAgent } from '../conversationAgent.js';
 import { ConfigurationError } from '../../core/errors.js';
 

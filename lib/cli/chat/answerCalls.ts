@@ -1,10 +1,8 @@
 import { concat, concatMap, defaultIfEmpty, defer, EMPTY, filter, ignoreElements, map, of, Subject } from 'rxjs';
-import { takeUntil, tap } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { takeUntil, tap, type Observable } from 'rxjs';
 import type { CallAnswers, WaitingCall } from '../../core/approval.js';
 import type { RunEvent } from '../../core/event.js';
-import { asArray, objectOrEmpty, tryParseJson } from '../../core/json/json.js';
-import type { JsonObject, JsonValue } from '../../core/json/json.js';
+import { asArray, objectOrEmpty, tryParseJson, type JsonObject, type JsonValue } from '../../core/json/json.js';
 import { innermost } from '../../core/nested.js';
 import { plainText } from '../eventPrinter.js';
 import type { LineInput } from './lineInput.js';

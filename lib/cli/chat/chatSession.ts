@@ -1,14 +1,11 @@
 import { catchError, concat, concatMap, defer, EMPTY, filter, finalize, from, map, merge, of } from 'rxjs';
-import { repeat, tap } from 'rxjs';
-import type { Observable } from 'rxjs';
-import { createAgent } from '../../agent/createAgent.js';
-import type { Agent } from '../../agent/createAgent.js';
+import { repeat, tap, type Observable } from 'rxjs';
+import { createAgent, type Agent } from '../../agent/createAgent.js';
 import { omitRefused } from '../../protocol/omitRefused.js';
 import { errorText } from '../../core/errors.js';
 import type { RunEvent } from '../../core/event.js';
 import { tryParseJson, isRecord } from '../../core/json/json.js';
-import { userMessage } from '../../core/message.js';
-import type { Message } from '../../core/message.js';
+import { userMessage, type Message } from '../../core/message.js';
 import type { Model } from '../../core/model.js';
 import type { Tool } from '../../core/tool.js';
 import { drawRun } from '../../observe/draw/drawRun.js';
@@ -18,8 +15,7 @@ import { EventPrinter, plainText } from '../eventPrinter.js';
 import type { Shell } from '../shell.js';
 import { CallAnswerer } from './answerCalls.js';
 import type { LineInput } from './lineInput.js';
-import { MarkdownWriter } from './markdownWriter.js';
-import type { RenderMarkdown, TerminalSize } from './markdownWriter.js';
+import { MarkdownWriter, type RenderMarkdown, type TerminalSize } from './markdownWriter.js';
 
 export interface ChatSettings {
   readonly model: Model;

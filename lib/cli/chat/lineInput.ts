@@ -1,6 +1,5 @@
 import { createInterface } from 'node:readline';
-import { Transform } from 'node:stream';
-import type { TransformCallback } from 'node:stream';
+import { Transform, type TransformCallback } from 'node:stream';
 import { Observable, Subject } from 'rxjs';
 import type { Output, Stdin } from '../shell.js';
 

@@ -1,5 +1,4 @@
-import { Subject } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { Subject, type Observable } from 'rxjs';
 import { asKnownEvent } from '../../core/eventGuards.js';
 import { finiteNumber, isRecord, nonEmptyString, tryParseJson } from '../../core/json/json.js';
 import { messageText } from '../../core/message.js';

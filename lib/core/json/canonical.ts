@@ -1,5 +1,4 @@
-import { isJsonObject } from './json.js';
-import type { JsonValue } from './json.js';
+import { isJsonObject, type JsonValue } from './json.js';
 
 /** Equal values have equal texts. */
 export const canonicalJson = (value: JsonValue): string => JSON.stringify(value, sortKeys);

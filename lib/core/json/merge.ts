@@ -1,5 +1,4 @@
-import { isJsonObject } from './json.js';
-import type { JsonValue } from './json.js';
+import { isJsonObject, type JsonValue } from './json.js';
 
 type Mutable = Record<string, JsonValue>;
 

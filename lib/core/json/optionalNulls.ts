@@ -1,5 +1,4 @@
-import { isJsonObject } from './json.js';
-import type { JsonObject, JsonSchema, JsonValue } from './json.js';
+import { isJsonObject, type JsonObject, type JsonSchema, type JsonValue } from './json.js';
 
 /** A schema may refer to itself. */
 const MAX_HOPS = 16;

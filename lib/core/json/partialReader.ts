@@ -1,5 +1,4 @@
-import { tryParseJson } from './json.js';
-import type { JsonValue } from './json.js';
+import { tryParseJson, type JsonValue } from './json.js';
 import { PartialString } from './partialString.js';
 import { PartialTree } from './partialTree.js';
 import * as scan from './scan.js';

@@ -3,8 +3,7 @@ import type { StreamEvent, ToolEvent, ToolProgressEvent, ToolResultEvent, TurnEv
 import { asKnownEvent } from '../../core/eventGuards.js';
 import { finiteNumber } from '../../core/json/json.js';
 import type { Usage } from '../../core/usage.js';
-import { formatTime, Lane, shortArguments, shortJson } from './drawnLane.js';
-import type { Outcome, Tick } from './drawnLane.js';
+import { formatTime, Lane, shortArguments, shortJson, type Outcome, type Tick } from './drawnLane.js';
 import { RequestLane } from './requestLane.js';
 
 interface CallLane {

@@ -4,8 +4,7 @@ import { messageText } from '../../core/message.js';
 import { sumUsages } from '../../core/usage.js';
 import type { ValueEntry } from '../recording/entries.js';
 import type { RecordedRun, RecordedStep } from '../recording/readRecording.js';
-import { formatTime, Lane, shortJson } from './drawnLane.js';
-import type { DrawnItem, Drawing, Fact, Outcome } from './drawnLane.js';
+import { formatTime, Lane, shortJson, type DrawnItem, type Drawing, type Fact, type Outcome } from './drawnLane.js';
 import { formatCost, formatUsage, RunLanes } from './lanes.js';
 import type { WireOfRun } from './wire.js';
 

@@ -1,5 +1,4 @@
-import { formatTime } from './drawnLane.js';
-import type { Drawing, Lane, Mark, Span, Tick } from './drawnLane.js';
+import { formatTime, type Drawing, type Lane, type Mark, type Span, type Tick } from './drawnLane.js';
 import { pageScript } from './script.js';
 import { drawingStyle, legend, markSigns } from './style.js';
 import type { WireOfRun } from './wire.js';

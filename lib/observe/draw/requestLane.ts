@@ -1,5 +1,4 @@
-import { formatTime } from './drawnLane.js';
-import type { Lane, Outcome, Span, Tick } from './drawnLane.js';
+import { formatTime, type Lane, type Outcome, type Span, type Tick } from './drawnLane.js';
 
 /** Milliseconds between two deltas that are drawn as a silence. */
 const SILENCE_TIME = 1000;

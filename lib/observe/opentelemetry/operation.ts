@@ -1,7 +1,6 @@
 import { context, SpanStatusCode, trace } from '@opentelemetry/api';
 import type { Attributes, Context, Span, SpanKind } from '@opentelemetry/api';
-import { asyncScheduler, defer, finalize, Observable } from 'rxjs';
-import type { MonoTypeOperatorFunction } from 'rxjs';
+import { asyncScheduler, defer, finalize, Observable, type MonoTypeOperatorFunction } from 'rxjs';
 import { createOperator } from '../../core/createOperator.js';
 import { errorMessage, errorType } from './errors.js';
 import type { Telemetry } from './telemetry.js';

@@ -1,5 +1,4 @@
-import { metrics, trace } from '@opentelemetry/api';
-import type { Attributes, Context, Meter, Tracer } from '@opentelemetry/api';
+import { metrics, trace, type Attributes, type Context, type Meter, type Tracer } from '@opentelemetry/api';
 import type { Usage } from '../../core/usage.js';
 import type { Orchestrator } from '../../agent/orchestrator.js';
 import { version } from './version.js';

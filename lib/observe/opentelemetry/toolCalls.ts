@@ -1,5 +1,4 @@
-import { SpanKind } from '@opentelemetry/api';
-import type { Attributes } from '@opentelemetry/api';
+import { SpanKind, type Attributes } from '@opentelemetry/api';
 import type { RunEvent, ToolResultEvent, ToolStartEvent } from '../../core/event.js';
 import type { Tool } from '../../core/tool.js';
 import { runTool } from '../../operators/execute/runTool.js';

@@ -1,7 +1,5 @@
-import { context, SpanKind } from '@opentelemetry/api';
-import type { Attributes, Context } from '@opentelemetry/api';
-import { defer } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { context, SpanKind, type Attributes, type Context } from '@opentelemetry/api';
+import { defer, type Observable } from 'rxjs';
 import type { Chunk, RetryChunk } from '../../core/chunk.js';
 import { deriveModel } from '../../core/deriveModel.js';
 import { StreamInterruptedError } from '../../core/errors.js';
@@ -9,8 +7,7 @@ import type { Metadata } from '../../core/message.js';
 import type { Model, ModelRequest } from '../../core/model.js';
 import { openResponse } from '../../core/response.js';
 import { usageOfError } from '../../core/usageOfError.js';
-import { addUsage } from '../../core/usage.js';
-import type { Usage } from '../../core/usage.js';
+import { addUsage, type Usage } from '../../core/usage.js';
 import {
   finishAttributes,
   modelAttributes,
@@ -22,8 +19,7 @@ import { inputAttributes, OutputCollector, outputAttributes } from './content.js
 import { errorType } from './errors.js';
 import { recordHistogram, recordTokens } from './metrics.js';
 import { Operation, runOperation } from './operation.js';
-import { createTelemetry } from './telemetry.js';
-import type { Telemetry, TraceOptions } from './telemetry.js';
+import { createTelemetry, type Telemetry, type TraceOptions } from './telemetry.js';
 
 /**
  * Records the requests of a model as spans and metrics of OpenTelemetry.

@@ -1,5 +1,4 @@
-import { mergeRanges } from '../../protocol/secrets.js';
-import type { Range } from '../../protocol/secrets.js';
+import { mergeRanges, type Range } from '../../protocol/secrets.js';
 import type { RecordingEntry } from './entries.js';
 import { openTail, redactTexts, secretsIn } from './redactTexts.js';
 

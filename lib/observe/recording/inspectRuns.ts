@@ -1,11 +1,9 @@
 import { defer, asyncScheduler, timer } from 'rxjs';
-import { agentOf } from '../../agent/createAgent.js';
-import type { Agent, Input, ResumeOptions, RunOptions } from '../../agent/createAgent.js';
+import { agentOf, type Agent, type Input, type ResumeOptions, type RunOptions } from '../../agent/createAgent.js';
 import type { Checkpoint } from '../../core/checkpoint.js';
 import { innerAgentOf } from '../../core/innerAgent.js';
 import type { Tool } from '../../core/tool.js';
-import { recordRun } from './recordRun.js';
-import type { RecordRunOptions } from './recordRun.js';
+import { recordRun, type RecordRunOptions } from './recordRun.js';
 import { nanoid } from 'nanoid/non-secure';
 import { reportUnhandled } from '../../core/createOperator.js';
 import { ConfigurationError } from '../../core/errors.js';

@@ -1,12 +1,10 @@
-import { concatMap, EMPTY, of, throwError } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { concatMap, EMPTY, of, throwError, type Observable } from 'rxjs';
 import type { WaitingCall } from '../../core/approval.js';
 import type { Checkpoint } from '../../core/checkpoint.js';
 import type { RunEvent } from '../../core/event.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import type { ToolErrorCode } from '../../core/message.js';
-import { innermost } from '../../core/nested.js';
-import type { OuterRun } from '../../core/nested.js';
+import { innermost, type OuterRun } from '../../core/nested.js';
 import { progress } from '../../core/progress.js';
 import type { ToolContext } from '../../core/tool.js';
 import type { Usage } from '../../core/usage.js';

@@ -1,7 +1,6 @@
 import { ConfigurationError } from '../../core/errors.js';
 import type { StreamEvent } from '../../core/event.js';
-import { finiteNumber, isRecord, tryParseJson } from '../../core/json/json.js';
-import type { JsonObject } from '../../core/json/json.js';
+import { finiteNumber, isRecord, tryParseJson, type JsonObject } from '../../core/json/json.js';
 import type { Message } from '../../core/message.js';
 import type { ToolDefinition } from '../../core/tool.js';
 import { RECORDING_VERSION, runKey } from './entries.js';

@@ -1,16 +1,13 @@
-import { defer } from 'rxjs';
-import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
+import { defer, type MonoTypeOperatorFunction, type Observable } from 'rxjs';
 import type { Chunk } from '../../core/chunk.js';
 import { createOperator } from '../../core/createOperator.js';
 import { deriveModel } from '../../core/deriveModel.js';
-import { omit } from '../../core/json/json.js';
-import type { JsonObject } from '../../core/json/json.js';
+import { omit, type JsonObject } from '../../core/json/json.js';
 import type { Message } from '../../core/message.js';
 import type { Model, ModelRequest } from '../../core/model.js';
 import { openResponse } from '../../core/response.js';
 import type { RecordedOutcome, RequestEntry } from './entries.js';
-import { RecordingOutput } from './recordingOutput.js';
-import type { RecordingOptions, RecordingSink } from './recordingOutput.js';
+import { RecordingOutput, type RecordingOptions, type RecordingSink } from './recordingOutput.js';
 import { RunRecorder } from './runRecorder.js';
 import { wholeTime } from './wholeTime.js';
 

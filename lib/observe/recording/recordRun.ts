@@ -1,7 +1,5 @@
-import { defer, from, tap } from 'rxjs';
-import type { Observable } from 'rxjs';
-import { agentOf } from '../../agent/createAgent.js';
-import type { Agent, Input, ResumeOptions, RunOptions } from '../../agent/createAgent.js';
+import { defer, from, tap, type Observable } from 'rxjs';
+import { agentOf, type Agent, type Input, type ResumeOptions, type RunOptions } from '../../agent/createAgent.js';
 import type { CallAnswers } from '../../core/approval.js';
 import type { Checkpoint } from '../../core/checkpoint.js';
 import { deriveModel } from '../../core/deriveModel.js';
@@ -15,8 +13,7 @@ import type { Tool } from '../../core/tool.js';
 import type { Orchestrator, TurnContext } from '../../agent/orchestrator.js';
 import type { AgentEntry, StartEntry } from './entries.js';
 import { recordStream, RequestLog } from './record.js';
-import { RecordingOutput } from './recordingOutput.js';
-import type { RecordingOptions, RecordingSink } from './recordingOutput.js';
+import { RecordingOutput, type RecordingOptions, type RecordingSink } from './recordingOutput.js';
 import { RunRecorder } from './runRecorder.js';
 
 /** Options of `recordRun`. */

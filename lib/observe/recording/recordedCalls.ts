@@ -1,7 +1,6 @@
 import type { Decision, WaitingCall } from '../../core/approval.js';
 import type { RunEvent, ToolResultEvent } from '../../core/event.js';
-import { asKnownEvent, isToolResult } from '../../core/eventGuards.js';
-import type { KnownEvent } from '../../core/eventGuards.js';
+import { asKnownEvent, isToolResult, type KnownEvent } from '../../core/eventGuards.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { toolCallsOf, toolErrorTexts } from '../../core/message.js';
 import type { ToolDefinition } from '../../core/tool.js';

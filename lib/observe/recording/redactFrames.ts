@@ -1,8 +1,6 @@
 import { addToList } from '../../core/lists.js';
-import { replacement } from '../../protocol/secrets.js';
-import type { Range } from '../../protocol/secrets.js';
-import { redactTexts, secretsIn } from './redactTexts.js';
-import type { Redacted } from './redactTexts.js';
+import { replacement, type Range } from '../../protocol/secrets.js';
+import { redactTexts, secretsIn, type Redacted } from './redactTexts.js';
 
 export function redactFrames(frames: readonly string[], secrets: readonly string[]): readonly string[] {
   const text = frames.join('');

@@ -2,8 +2,7 @@ import type { StreamEvent } from '../../core/event.js';
 import { asKnownEvent } from '../../core/eventGuards.js';
 import { asArray, isRecord, objectOrEmpty } from '../../core/json/json.js';
 import { findKeyShapes, mayHaveKey, openKeyShape } from '../../protocol/keyShapes.js';
-import { findSecrets, mergeRanges, replaceRanges, replacement } from '../../protocol/secrets.js';
-import type { Range } from '../../protocol/secrets.js';
+import { findSecrets, mergeRanges, replaceRanges, replacement, type Range } from '../../protocol/secrets.js';
 import type { RecordingEntry } from './entries.js';
 
 /** Known secrets, what has the shape of a key, and both where JSON has escaped them. */

@@ -1,5 +1,4 @@
-import { concat, defer, EMPTY, filter, NEVER, throwError } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { concat, defer, EMPTY, filter, NEVER, throwError, type Observable } from 'rxjs';
 import type { Chunk } from '../../core/chunk.js';
 import { ConfigurationError, StreamInterruptedError } from '../../core/errors.js';
 import { nonEmptyString } from '../../core/json/json.js';
@@ -10,8 +9,7 @@ import type { Model } from '../../core/model.js';
 import type { RequestEndEntry } from './entries.js';
 import { withArguments } from './maskedArguments.js';
 import type { RecordedRequest, RecordedRun, RecordedStep, RunRecording } from './readRecording.js';
-import { playMoments, ReplayClock } from './timeline.js';
-import type { Moment, ReplayOptions } from './timeline.js';
+import { playMoments, ReplayClock, type Moment, type ReplayOptions } from './timeline.js';
 
 /**
  * A model that emits what a recording contains, with its times.

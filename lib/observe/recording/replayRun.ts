@@ -1,18 +1,15 @@
-import { concat, NEVER, take, takeUntil, throwError } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { concat, NEVER, take, takeUntil, throwError, type Observable } from 'rxjs';
 import type { AgentOptions, RunOptions } from '../../agent/createAgent.js';
 import type { CallAnswers } from '../../core/approval.js';
 import type { Checkpoint } from '../../core/checkpoint.js';
 import { ConfigurationError } from '../../core/errors.js';
 import type { RunEvent, StreamEvent } from '../../core/event.js';
-import { omitUndefined } from '../../core/json/json.js';
-import type { JsonObject } from '../../core/json/json.js';
+import { omitUndefined, type JsonObject } from '../../core/json/json.js';
 import { groupByKey } from '../../core/lists.js';
 import type { Message } from '../../core/message.js';
 import type { Tool, ToolContext } from '../../core/tool.js';
 import { maskedText } from './maskContent.js';
-import { playCall } from './playCall.js';
-import type { CallOutput } from './playCall.js';
+import { playCall, type CallOutput } from './playCall.js';
 import type { RecordedRun, RunRecording } from './readRecording.js';
 import {
   callsOf,
@@ -27,8 +24,7 @@ import {
 } from './recordedCalls.js';
 import type { RecordedCall, RecordedTool, TimedEvent, WaitingStep } from './recordedCalls.js';
 import { originOf, replayModel, runOf } from './replay.js';
-import { playMoment, playMoments, ReplayClock } from './timeline.js';
-import type { ReplayOptions } from './timeline.js';
+import { playMoment, playMoments, ReplayClock, type ReplayOptions } from './timeline.js';
 
 /** Everything that a recorded run needs to happen again. */
 export interface RunReplay {

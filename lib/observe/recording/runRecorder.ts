@@ -1,11 +1,9 @@
-import { asyncScheduler } from 'rxjs';
-import type { Subscription } from 'rxjs';
+import { asyncScheduler, type Subscription } from 'rxjs';
 import { errorToJson } from '../../core/errors.js';
 import type { StreamEvent } from '../../core/event.js';
 import { asKnownEvent } from '../../core/eventGuards.js';
 import type { DeltasEntry, RecordedOutcome, RecordingEntry, ValueEntry } from './entries.js';
-import { EntryQueue } from './entryQueue.js';
-import type { QueuedEntry } from './entryQueue.js';
+import { EntryQueue, type QueuedEntry } from './entryQueue.js';
 import { withoutCheckpoint } from './recordedEvent.js';
 import { wholeTime } from './wholeTime.js';
 import type { RecordingOutput } from './recordingOutput.js';

@@ -1,5 +1,4 @@
-import { asyncScheduler, concatMap, defer, from, timer } from 'rxjs';
-import type { Observable, SchedulerLike } from 'rxjs';
+import { asyncScheduler, concatMap, defer, from, timer, type Observable, type SchedulerLike } from 'rxjs';
 import { requireNumber } from '../../core/options.js';
 import type { RecordedStep } from './readRecording.js';
 

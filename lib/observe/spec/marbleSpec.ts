@@ -13,10 +13,8 @@ import {
   waitingCalls,
 } from '../recording/recordedCalls.js';
 import type { RecordedCall, RecordedTool, WaitingStep } from '../recording/recordedCalls.js';
-import { toMarbles } from './marbleText.js';
-import type { MarbleEnd, Timed } from './marbleText.js';
-import { headOf, importLine, titleOf, toSource } from './specText.js';
-import type { SpecRunner } from './specText.js';
+import { toMarbles, type MarbleEnd, type Timed } from './marbleText.js';
+import { headOf, importLine, titleOf, toSource, type SpecRunner } from './specText.js';
 
 export function marbleSpec(run: RecordedRun, { runner }: { readonly runner?: SpecRunner | undefined }): string {
   const { imports, it, equal } = headOf(runner);

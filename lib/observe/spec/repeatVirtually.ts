@@ -1,7 +1,6 @@
 import { TestScheduler } from 'rxjs/testing';
 import { createAgent } from '../../agent/createAgent.js';
-import { readRecording } from '../recording/readRecording.js';
-import type { RecordedRun, RecordedStep, RunRecording } from '../recording/readRecording.js';
+import { readRecording, type RecordedRun, type RecordedStep, type RunRecording } from '../recording/readRecording.js';
 import { recordRun } from '../recording/recordRun.js';
 import { runOf } from '../recording/replay.js';
 import { eventsOf } from '../recording/recordedCalls.js';

@@ -3,8 +3,7 @@ import { runOf } from '../recording/replay.js';
 import { requireRepeatable } from '../recording/replayRun.js';
 import { marbleSpec } from './marbleSpec.js';
 import { repeatVirtually } from './repeatVirtually.js';
-import { headOf, titleOf } from './specText.js';
-import type { SpecRunner } from './specText.js';
+import { headOf, titleOf, type SpecRunner } from './specText.js';
 
 /** Options of `writeSpec`. */
 export interface WriteSpecOptions {

@@ -1,6 +1,5 @@
 import { nanoid } from 'nanoid/non-secure';
-import { vetoReasons } from '../../core/chunk.js';
-import type { FinishReason, ToolCallFragment } from '../../core/chunk.js';
+import { vetoReasons, type FinishReason, type ToolCallFragment } from '../../core/chunk.js';
 import type { ToolCallEvent } from '../../core/event.js';
 import type { UsedIds } from '../../core/usedIds.js';
 import { isEmptyFragment, PendingToolCall } from './pendingToolCall.js';

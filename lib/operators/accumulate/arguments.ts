@@ -1,7 +1,6 @@
 import { isDeeperThan, limitDepth, MAX_JSON_DEPTH } from '../../core/json/depth.js';
 import { isSameJson } from '../../core/json/equal.js';
-import { isJsonObject, isTooDeepJson, tryParseJson } from '../../core/json/json.js';
-import type { JsonObject, JsonValue } from '../../core/json/json.js';
+import { isJsonObject, isTooDeepJson, tryParseJson, type JsonObject, type JsonValue } from '../../core/json/json.js';
 import { BracketScanner } from '../../core/json/scan.js';
 
 export const isBlank = (text: string): boolean => {

@@ -24,8 +24,7 @@
  * The comment of a rule names the server behaviour that requires it, with a public report where there is one.
  */
 import type { ToolCallFragment } from '../../core/chunk.js';
-import { isEmptyFragment } from './pendingToolCall.js';
-import type { PendingToolCall } from './pendingToolCall.js';
+import { isEmptyFragment, type PendingToolCall } from './pendingToolCall.js';
 
 type Condition = (call: PendingToolCall, fragment: ToolCallFragment) => boolean;
 /** If the condition is true, whether the fragment continues the candidate. */

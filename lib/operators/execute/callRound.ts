@@ -2,13 +2,10 @@ import type { WaitingCall } from '../../core/approval.js';
 import type { Checkpoint, ResumedTurn } from '../../core/checkpoint.js';
 import type { ToolWaitingEvent } from '../../core/event.js';
 import type { JsonObject } from '../../core/json/json.js';
-import { unfinishedResult } from '../../core/message.js';
-import type { ToolCallPart, ToolResultPart } from '../../core/message.js';
+import { unfinishedResult, type ToolCallPart, type ToolResultPart } from '../../core/message.js';
 import type { Tool } from '../../core/tool.js';
-import { mayWait, OpenDecision } from './openDecision.js';
-import type { DecisionObserver } from './openDecision.js';
-import { findTool, RunningCall } from './runningCall.js';
-import type { CallObserver, CallSettings, RunningCallEvent } from './runningCall.js';
+import { mayWait, OpenDecision, type DecisionObserver } from './openDecision.js';
+import { findTool, RunningCall, type CallObserver, type CallSettings, type RunningCallEvent } from './runningCall.js';
 
 export interface RoundSettings extends CallSettings {
   readonly concurrency: number;

@@ -1,11 +1,9 @@
-import { map } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { map, type Observable } from 'rxjs';
 import type { Approve, CallAnswers } from '../../core/approval.js';
 import type { Checkpoint, ResumedRun } from '../../core/checkpoint.js';
 import type { NestedEvent, RunEvent, StreamEvent } from '../../core/event.js';
 import type { ToolCallPart } from '../../core/message.js';
-import { answersInside } from '../../core/nested.js';
-import type { Clock, InnerRunControl, OuterRun } from '../../core/nested.js';
+import { answersInside, type Clock, type InnerRunControl, type OuterRun } from '../../core/nested.js';
 import type { ToolExecution } from './toolExecution.js';
 
 export interface NestedSettings {

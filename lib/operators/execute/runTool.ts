@@ -1,12 +1,9 @@
-import { Observable } from 'rxjs';
-import type { Subscriber } from 'rxjs';
+import { Observable, type Subscriber } from 'rxjs';
 import type { JsonValue } from '../../core/json/json.js';
-import { progress } from '../../core/progress.js';
-import type { Progress } from '../../core/progress.js';
+import { progress, type Progress } from '../../core/progress.js';
 import type { Tool, ToolContext } from '../../core/tool.js';
 import type { Usage } from '../../core/usage.js';
-import { createToolContext, ToolExecution } from './toolExecution.js';
-import type { ExecutionObserver } from './toolExecution.js';
+import { createToolContext, ToolExecution, type ExecutionObserver } from './toolExecution.js';
 
 /** Marked progress, or, last, the result. */
 export type ToolValue = Progress<JsonValue> | JsonValue;

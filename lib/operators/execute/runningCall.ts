@@ -5,10 +5,8 @@ import type { Message, ToolCallPart } from '../../core/message.js';
 import type { ResumedRun } from '../../core/checkpoint.js';
 import type { Tool } from '../../core/tool.js';
 import type { Usage } from '../../core/usage.js';
-import { NestedRun } from './nestedRun.js';
-import type { NestedObserver, NestedSettings } from './nestedRun.js';
-import { createToolContext, ToolExecution } from './toolExecution.js';
-import type { ExecutionObserver } from './toolExecution.js';
+import { NestedRun, type NestedObserver, type NestedSettings } from './nestedRun.js';
+import { createToolContext, ToolExecution, type ExecutionObserver } from './toolExecution.js';
 import { cancellation, editedArguments, failedResult, ToolFailure } from './toolFailure.js';
 import { validateArguments, validValue } from './validArguments.js';
 

@@ -1,5 +1,4 @@
-import { from } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { from, type Observable } from 'rxjs';
 import { subscribeIsolated } from '../../core/ignoreTeardownErrors.js';
 import type { JsonValue } from '../../core/json/json.js';
 import { toJson } from '../../core/json/toJson.js';

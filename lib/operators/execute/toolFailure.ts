@@ -1,10 +1,8 @@
 import { reportUnhandled } from '../../core/createOperator.js';
 import { errorText } from '../../core/errors.js';
 import type { ToolResultEvent } from '../../core/event.js';
-import { omitUndefined } from '../../core/json/json.js';
-import type { JsonObject } from '../../core/json/json.js';
-import { toolErrorTexts } from '../../core/message.js';
-import type { ToolCallPart, ToolErrorCode } from '../../core/message.js';
+import { omitUndefined, type JsonObject } from '../../core/json/json.js';
+import { toolErrorTexts, type ToolCallPart, type ToolErrorCode } from '../../core/message.js';
 import { TimeoutError } from '../../core/timeoutError.js';
 
 /** Any other exception has the code `failed`. */

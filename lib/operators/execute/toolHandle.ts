@@ -1,5 +1,4 @@
-import { asyncScheduler } from 'rxjs';
-import type { Subscription } from 'rxjs';
+import { asyncScheduler, type Subscription } from 'rxjs';
 import { ignoreTeardownErrors } from '../../core/ignoreTeardownErrors.js';
 import { MAX_TIMER_DELAY } from '../../core/options.js';
 

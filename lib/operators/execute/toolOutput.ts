@@ -1,5 +1,4 @@
-import { defer, from, isObservable, Observable } from 'rxjs';
-import type { Observer, Unsubscribable } from 'rxjs';
+import { defer, from, isObservable, Observable, type Observer, type Unsubscribable } from 'rxjs';
 import { isMarkedProgress } from '../../core/progress.js';
 
 /** The tool still runs after its last value, which is therefore progress. */

@@ -1,25 +1,21 @@
 import { AsyncSubject, concat, EMPTY, from, NEVER, ReplaySubject, tap } from 'rxjs';
 import type { Observable, ObservableInput, Subscriber } from 'rxjs';
-import { MAX_ANSWERS } from '../../core/approval.js';
-import type { Approve, CallAnswers } from '../../core/approval.js';
-import { vetoReasons } from '../../core/chunk.js';
-import type { FinishChunk } from '../../core/chunk.js';
+import { MAX_ANSWERS, type Approve, type CallAnswers } from '../../core/approval.js';
+import { vetoReasons, type FinishChunk } from '../../core/chunk.js';
 import type { OpenCallsEvent, ResumedTurn } from '../../core/checkpoint.js';
 import type { OperatorHandlers } from '../../core/createOperator.js';
 import { ConfigurationError } from '../../core/errors.js';
 import type { TurnMessageEvent, StreamEvent, ToolCallEvent } from '../../core/event.js';
 import { isFinish, isModelMessage, isRetract, isToolCall } from '../../core/eventGuards.js';
 import { omitUndefined } from '../../core/json/json.js';
-import { toolCallsOf } from '../../core/message.js';
-import type { Message, ToolCallPart } from '../../core/message.js';
+import { toolCallsOf, type Message, type ToolCallPart } from '../../core/message.js';
 import { waitingInside } from '../../core/nested.js';
 import { onEachValue, onFirstValue } from '../../core/notifier.js';
 import { requireNumber } from '../../core/options.js';
 import { newRunId } from '../../core/runId.js';
 import type { Tool } from '../../core/tool.js';
 import { interruptedFinish } from '../../core/response.js';
-import { CallRound } from './callRound.js';
-import type { RoundObserver, RoundSettings } from './callRound.js';
+import { CallRound, type RoundObserver, type RoundSettings } from './callRound.js';
 
 export interface ExecuteToolsOptions<C = unknown> {
   /** The conversation, for the tools' context. Default: none. */

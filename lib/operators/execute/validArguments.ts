@@ -1,7 +1,6 @@
 import { invalidArgumentsTexts, isInvalidArguments } from '../../core/invalidArguments.js';
 import type { ToolCallPart } from '../../core/message.js';
-import { validate } from '../../core/schema.js';
-import type { Validation } from '../../core/schema.js';
+import { validate, type Validation } from '../../core/schema.js';
 import type { Tool } from '../../core/tool.js';
 import { ToolFailure } from './toolFailure.js';
 

@@ -1,7 +1,6 @@
 import type { Question } from '../../core/approval.js';
 import type { FinishReason, RetryChunk } from '../../core/chunk.js';
-import { omitUndefined } from '../../core/json/json.js';
-import type { JsonObject, JsonValue } from '../../core/json/json.js';
+import { omitUndefined, type JsonObject, type JsonValue } from '../../core/json/json.js';
 import {
   isHandle,
   joinedResult,

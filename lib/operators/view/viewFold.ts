@@ -1,16 +1,11 @@
-import { withoutPrefix } from '../../core/chunk.js';
-import type { ToolCallFragment } from '../../core/chunk.js';
+import { withoutPrefix, type ToolCallFragment } from '../../core/chunk.js';
 import { RivuletError, errorText } from '../../core/errors.js';
 import type { StreamEvent } from '../../core/event.js';
-import { HISTORY_LOST_EVENT, isReconnecting } from '../../core/connectionEvents.js';
-import type { ReconnectingEvent } from '../../core/connectionEvents.js';
-import { asKnownEvent } from '../../core/eventGuards.js';
-import type { KnownEvent } from '../../core/eventGuards.js';
+import { HISTORY_LOST_EVENT, isReconnecting, type ReconnectingEvent } from '../../core/connectionEvents.js';
+import { asKnownEvent, type KnownEvent } from '../../core/eventGuards.js';
 import { asArray, isJsonObject, objectOrEmpty, omitUndefined } from '../../core/json/json.js';
-import { createPartialJson } from '../../core/json/partialJson.js';
-import type { PartialJson } from '../../core/json/partialJson.js';
-import { joinedResult, resultsIn } from '../../core/message.js';
-import type { ToolCallPart, ToolResultPart } from '../../core/message.js';
+import { createPartialJson, type PartialJson } from '../../core/json/partialJson.js';
+import { joinedResult, resultsIn, type ToolCallPart, type ToolResultPart } from '../../core/message.js';
 import type { ServerTool } from '../../core/metadata.js';
 import { nestedId } from '../../core/nested.js';
 import { addUsage } from '../../core/usage.js';
@@ -24,8 +19,7 @@ import {
   toolCallView,
   withoutNotices,
 } from './view.js';
-import { createAnswer } from './answer.js';
-import type { Answer } from './answer.js';
+import { createAnswer, type Answer } from './answer.js';
 import type { ToolCallView, View } from './view.js';
 
 export interface ViewFold {

@@ -3,18 +3,15 @@ import { requireCapabilities } from '../../core/capabilities.js';
 import { ConfigurationError } from '../../core/errors.js';
 import type { Chunk } from '../../core/chunk.js';
 import type { Capabilities, Model } from '../../core/model.js';
-import { idleTimeout } from '../../protocol/idleTimeout.js';
-import type { IdleTimeoutOptions } from '../../protocol/idleTimeout.js';
+import { idleTimeout, type IdleTimeoutOptions } from '../../protocol/idleTimeout.js';
 import { secretsOf } from '../../protocol/secrets.js';
-import { retryRequest } from '../../protocol/retryRequest.js';
-import type { RetryOptions } from '../../protocol/retryRequest.js';
+import { retryRequest, type RetryOptions } from '../../protocol/retryRequest.js';
 import { capabilityTable } from '../shared/capabilityTable.js';
 import { conversationTexts } from '../shared/conversationTexts.js';
 import { decodeParts } from './decode.js';
 import { createPromptEncoder, encodeCall } from './encode.js';
 import { pickStrings } from './errors.js';
-import { openStream } from './openStream.js';
-import type { SdkModel, SdkPart } from './openStream.js';
+import { openStream, type SdkModel, type SdkPart } from './openStream.js';
 import { createSendable } from '../shared/sendable.js';
 
 /**

@@ -4,8 +4,7 @@ import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import { toJson } from '../../core/json/toJson.js';
 import { createCallDecoder } from './calls.js';
 import type { SdkPart, SdkPartOf } from './openStream.js';
-import { hasMetadata, metadataField, toProviderData } from './providerData.js';
-import type { ReplayPart } from './providerData.js';
+import { hasMetadata, metadataField, toProviderData, type ReplayPart } from './providerData.js';
 import { createReasoningDecoder, readProviderPart } from './providerParts.js';
 import { createSourceDecoder, toFile } from './sources.js';
 

@@ -3,8 +3,7 @@ import type { Chunk, FinishChunk, FinishReason } from '../../core/chunk.js';
 import { nonEmptyString, finiteNumber, objectOrEmpty } from '../../core/json/json.js';
 import { toJson } from '../../core/json/toJson.js';
 import type { ModelRequest } from '../../core/model.js';
-import { redactThrown } from '../../protocol/redact.js';
-import type { Redaction } from '../../protocol/redact.js';
+import { redactThrown, type Redaction } from '../../protocol/redact.js';
 import { untilFinish, interrupted } from '../../protocol/untilFinish.js';
 import { ChunkEmitter } from '../shared/chunkEmitter.js';
 import { createContentDecoder } from './content.js';
@@ -12,8 +11,7 @@ import { isRivuletError, partError } from './errors.js';
 import type { SdkPart, SdkPartOf } from './openStream.js';
 import { checkPart, unreadablePart } from './parts.js';
 import { hasMetadata } from './providerData.js';
-import { usageOf } from '../../core/usage.js';
-import type { Usage } from '../../core/usage.js';
+import { usageOf, type Usage } from '../../core/usage.js';
 
 /** Reads to the end: middleware stores or counts responses in its `flush`, which a cancelled stream never calls. */
 export function decodeParts(

@@ -1,5 +1,4 @@
-import { of, throwError } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { of, throwError, type Observable } from 'rxjs';
 import { ConfigurationError, ConnectionError, ProtocolError, ProviderError } from '../../core/errors.js';
 import { finiteNumber, isRecord, nonEmptyString } from '../../core/json/json.js';
 import { words } from '../../core/words.js';

@@ -1,5 +1,4 @@
-import { errorText, ProtocolError } from '../../core/errors.js';
-import type { RivuletError } from '../../core/errors.js';
+import { errorText, ProtocolError, type RivuletError } from '../../core/errors.js';
 import { isRecord } from '../../core/json/json.js';
 import type { SdkPart } from './openStream.js';
 

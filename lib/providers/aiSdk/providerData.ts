@@ -1,6 +1,5 @@
 import type { LanguageModelV4Message, SharedV4ProviderOptions } from '@ai-sdk/provider';
-import { isJsonObject, isRecord, objectOrEmpty } from '../../core/json/json.js';
-import type { JsonObject, JsonValue } from '../../core/json/json.js';
+import { isJsonObject, isRecord, objectOrEmpty, type JsonObject, type JsonValue } from '../../core/json/json.js';
 import { toJson } from '../../core/json/toJson.js';
 import type { ProviderData, ProviderPart } from '../../core/providerPart.js';
 

@@ -1,11 +1,9 @@
-import { tryParseJson } from '../../core/json/json.js';
-import type { JsonObject } from '../../core/json/json.js';
+import { tryParseJson, type JsonObject } from '../../core/json/json.js';
 import { toJson } from '../../core/json/toJson.js';
 import { serverToolChunk } from '../../core/metadata.js';
 import { StringBuilder } from '../../core/stringBuilder.js';
 import type { SdkPart, SdkPartOf } from './openStream.js';
-import { hasMetadata, metadataField } from './providerData.js';
-import type { ReplayPart } from './providerData.js';
+import { hasMetadata, metadataField, type ReplayPart } from './providerData.js';
 
 export interface ReasoningDecoder {
   add(part: SdkPartOf<'reasoning-start' | 'reasoning-delta' | 'reasoning-end'>): void;

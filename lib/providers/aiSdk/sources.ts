@@ -1,7 +1,6 @@
 import type { LanguageModelV4Citation } from '@ai-sdk/provider';
 import { omitUndefined } from '../../core/json/json.js';
-import { base64 } from '../../core/message.js';
-import type { FilePart, SourcePart } from '../../core/message.js';
+import { base64, type FilePart, type SourcePart } from '../../core/message.js';
 import type { SdkPartOf } from './openStream.js';
 import { checkPart } from './parts.js';
 import { metadataField } from './providerData.js';

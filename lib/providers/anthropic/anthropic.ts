@@ -3,14 +3,12 @@ import { contextLengthPatterns } from '../../protocol/contextLengthPatterns.js';
 import { sse } from '../../protocol/sse.js';
 import { allCapabilities } from '../shared/capabilityTable.js';
 import { combineHeaders } from '../shared/apiKey.js';
-import { httpModel } from '../httpModel.js';
-import type { ModelOptions } from '../httpModel.js';
+import { httpModel, type ModelOptions } from '../httpModel.js';
 import { decodeAnthropic } from './decode.js';
 import { encodeAnthropic } from './encode.js';
 import { isSupported } from './files.js';
 import { findFamily } from './models.js';
-import { withBetas } from './serverTools.js';
-import type { AnthropicTool } from './serverTools.js';
+import { withBetas, type AnthropicTool } from './serverTools.js';
 
 /** The options of an Anthropic model, in addition to the transport's options. */
 export interface AnthropicOptions extends ModelOptions {

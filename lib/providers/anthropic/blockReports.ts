@@ -1,7 +1,5 @@
-import { isJsonObject, nonEmptyString, omitUndefined } from '../../core/json/json.js';
-import type { JsonObject, JsonValue } from '../../core/json/json.js';
-import { serverToolChunk } from '../../core/metadata.js';
-import type { ServerTool } from '../../core/metadata.js';
+import { isJsonObject, nonEmptyString, omitUndefined, type JsonObject, type JsonValue } from '../../core/json/json.js';
+import { serverToolChunk, type ServerTool } from '../../core/metadata.js';
 import type { ChunkReceiver } from '../shared/chunkEmitter.js';
 import { unknownChunk } from '../shared/unknownChunk.js';
 

@@ -1,9 +1,7 @@
-import { nonEmptyString } from '../../core/json/json.js';
-import type { JsonObject } from '../../core/json/json.js';
+import { nonEmptyString, type JsonObject } from '../../core/json/json.js';
 import type { ToolCallPart } from '../../core/message.js';
 import type { PlainSchema } from '../../core/schema.js';
-import { tool } from '../../core/tool.js';
-import type { Tool, ToolContext } from '../../core/tool.js';
+import { tool, type Tool, type ToolContext } from '../../core/tool.js';
 import type { ProgressOf, ResultOf } from '../../core/toolOutput.js';
 
 // Tools that Anthropic defines and the application runs (SDK 1.12, `ClientToolUnion`). The API knows their descriptions

@@ -1,6 +1,5 @@
 import type { Chunk } from '../../core/chunk.js';
-import { isJsonObject, asArray, nonEmptyString } from '../../core/json/json.js';
-import type { JsonObject, JsonValue } from '../../core/json/json.js';
+import { isJsonObject, asArray, nonEmptyString, type JsonObject, type JsonValue } from '../../core/json/json.js';
 import type { Usage } from '../../core/usage.js';
 import { contextLengthPatterns } from '../../protocol/contextLengthPatterns.js';
 import { providerError } from '../../protocol/errorDetails.js';

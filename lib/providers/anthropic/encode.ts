@@ -9,11 +9,9 @@ import { withProviderOptions } from '../shared/providerOptions.js';
 import { toolsetDefinition } from './computer.js';
 import { encodeMessages } from './messages.js';
 import { encodeThinking, rejectRefusedSettings, withoutRejectedThinking } from './models.js';
-import { isContainerNotFound, findLastContainer, runsCode, uniqueTools } from './serverTools.js';
-import type { AnthropicTool } from './serverTools.js';
+import { isContainerNotFound, findLastContainer, runsCode, uniqueTools, type AnthropicTool } from './serverTools.js';
 import { words } from '../../core/words.js';
-import { adaptSchema } from '../shared/adaptSchema.js';
-import type { SchemaRules } from '../shared/adaptSchema.js';
+import { adaptSchema, type SchemaRules } from '../shared/adaptSchema.js';
 
 /** The API's reference, "Create a Message". */
 export function encodeAnthropic(

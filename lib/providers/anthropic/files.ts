@@ -1,6 +1,5 @@
 import { ConfigurationError } from '../../core/errors.js';
-import { omitUndefined } from '../../core/json/json.js';
-import type { JsonObject } from '../../core/json/json.js';
+import { omitUndefined, type JsonObject } from '../../core/json/json.js';
 import type { FilePart } from '../../core/message.js';
 import { storedData } from '../../core/providerPart.js';
 import { baseMediaType, inlineDataUrl, isImageFile, textOfFile } from '../shared/files.js';

@@ -1,7 +1,6 @@
 import type { FinishReason } from '../../core/chunk.js';
 import { asArray, isRecord, finiteNumber, objectOrEmpty } from '../../core/json/json.js';
-import { addUsage, sumUsages, usageOf } from '../../core/usage.js';
-import type { Usage } from '../../core/usage.js';
+import { addUsage, sumUsages, usageOf, type Usage } from '../../core/usage.js';
 import { readFinishReason } from '../shared/finishReasons.js';
 import { sumOfCounts, UsageReports } from '../shared/usageReports.js';
 

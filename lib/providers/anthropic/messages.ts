@@ -11,8 +11,7 @@ import { withProviderOptions } from '../shared/providerOptions.js';
 import { toolResultContent, unsupportedResultFileError } from '../shared/toolResultContent.js';
 import { encodeFile, isSupported } from './files.js';
 import { isThinkingBlock } from './models.js';
-import { mayHaveRefusedBlocks, removeRefusedBlocks } from './repair.js';
-import type { WireMessage } from './repair.js';
+import { mayHaveRefusedBlocks, removeRefusedBlocks, type WireMessage } from './repair.js';
 
 const provider = 'anthropic';
 

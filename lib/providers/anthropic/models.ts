@@ -1,6 +1,5 @@
 import { ConfigurationError } from '../../core/errors.js';
-import { omitUndefined, isJsonObject, asArray } from '../../core/json/json.js';
-import type { JsonObject } from '../../core/json/json.js';
+import { omitUndefined, isJsonObject, asArray, type JsonObject } from '../../core/json/json.js';
 import type { ModelRequest, ThinkingEffort } from '../../core/model.js';
 import { lookUpEffort } from '../shared/thinkingEffort.js';
 

@@ -1,8 +1,7 @@
 import type { FileChunk, SourceChunk } from '../../core/chunk.js';
 import { omitUndefined, isJsonObject, asArray, objectOrEmpty, nonEmptyString } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
-import { base64 } from '../../core/message.js';
-import type { FilePart, SourcePart } from '../../core/message.js';
+import { base64, type FilePart, type SourcePart } from '../../core/message.js';
 
 export function readCitedSource(citation: JsonObject): SourcePart {
   const url = nonEmptyString(citation['url']) ?? nonEmptyString(citation['source']);

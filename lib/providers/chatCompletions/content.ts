@@ -1,5 +1,4 @@
-import { asArray, isRecord, nonEmptyString } from '../../core/json/json.js';
-import type { JsonObject } from '../../core/json/json.js';
+import { asArray, isRecord, nonEmptyString, type JsonObject } from '../../core/json/json.js';
 
 export type TextKind = 'text' | 'thinking' | 'refusal';
 

@@ -1,7 +1,5 @@
-import { vetoReasons } from '../../core/chunk.js';
-import type { Chunk, FinishReason } from '../../core/chunk.js';
-import { isJsonObject, nonEmptyString } from '../../core/json/json.js';
-import type { JsonObject, JsonValue } from '../../core/json/json.js';
+import { vetoReasons, type Chunk, type FinishReason } from '../../core/chunk.js';
+import { isJsonObject, nonEmptyString, type JsonObject, type JsonValue } from '../../core/json/json.js';
 import type { Usage } from '../../core/usage.js';
 import type { Decoder } from '../../protocol/wire.js';
 import { ChunkEmitter } from '../shared/chunkEmitter.js';

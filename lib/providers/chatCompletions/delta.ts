@@ -1,12 +1,9 @@
-import { isJsonObject, nonEmptyString } from '../../core/json/json.js';
-import type { JsonObject, JsonValue } from '../../core/json/json.js';
+import { isJsonObject, nonEmptyString, type JsonObject, type JsonValue } from '../../core/json/json.js';
 import type { FilePart, SourcePart } from '../../core/message.js';
 import { StringBuilder } from '../../core/stringBuilder.js';
-import { emitOnce } from '../shared/chunkEmitter.js';
-import type { ChunkReceiver } from '../shared/chunkEmitter.js';
+import { emitOnce, type ChunkReceiver } from '../shared/chunkEmitter.js';
 import { CallReader } from './calls.js';
-import { readSegments, readPlainReasoning, readText } from './content.js';
-import type { TextKind, TextSegment } from './content.js';
+import { readSegments, readPlainReasoning, readText, type TextKind, type TextSegment } from './content.js';
 import type { Dialect, ReplayCollector } from './dialect.js';
 import { readAnnotations } from './sources.js';
 import { isEmpty, UnknownCollector } from './unknown.js';

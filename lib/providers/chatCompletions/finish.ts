@@ -1,9 +1,7 @@
-import { ProviderError } from '../../core/errors.js';
-import type { RivuletError } from '../../core/errors.js';
+import { ProviderError, type RivuletError } from '../../core/errors.js';
 import { asArray, finiteNumber, isJsonObject, isRecord, nonEmptyString, objectOrEmpty } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
-import { usageOf } from '../../core/usage.js';
-import type { Usage } from '../../core/usage.js';
+import { usageOf, type Usage } from '../../core/usage.js';
 import {
   contextLengthError,
   errorDetails,

@@ -1,6 +1,5 @@
 import { ConfigurationError } from '../../core/errors.js';
-import { nonEmptyString } from '../../core/json/json.js';
-import type { JsonObject } from '../../core/json/json.js';
+import { nonEmptyString, type JsonObject } from '../../core/json/json.js';
 import { messageText, toolCallsOf } from '../../core/message.js';
 import type { FilePart, Message, ToolCallPart, ToolResultPart } from '../../core/message.js';
 import { storedData } from '../../core/providerPart.js';
@@ -8,8 +7,7 @@ import { encodeSystem, encodeText, encodeUserContent, functionCall, resultText }
 import type { ResultFilePlacement } from '../../protocol/wire.js';
 import { baseMediaType, dataUrl, fileName, inlineDataUrl, isImageFile, textOfFile } from '../shared/files.js';
 import { withMessageOptions, withProviderOptions } from '../shared/providerOptions.js';
-import { toolResultContent, unsupportedResultFileError } from '../shared/toolResultContent.js';
-import type { ToolResultContent } from '../shared/toolResultContent.js';
+import { toolResultContent, unsupportedResultFileError, type ToolResultContent } from '../shared/toolResultContent.js';
 import type { Dialect } from './dialect.js';
 
 export function encodeMessage(message: Message, dialect: Dialect): readonly JsonObject[] {

@@ -1,5 +1,4 @@
-import { contentParts, isJsonObject } from '../../core/json/json.js';
-import type { JsonObject, JsonValue } from '../../core/json/json.js';
+import { contentParts, isJsonObject, type JsonObject, type JsonValue } from '../../core/json/json.js';
 import { setField } from '../../core/json/merge.js';
 import { words } from '../../core/words.js';
 

@@ -1,8 +1,7 @@
 import type { Model } from '../../core/model.js';
 import { contextLengthPatterns } from '../../protocol/contextLengthPatterns.js';
 import { sse } from '../../protocol/sse.js';
-import { httpModel } from '../httpModel.js';
-import type { ModelOptions } from '../httpModel.js';
+import { httpModel, type ModelOptions } from '../httpModel.js';
 import { decodeCohere } from './decode.js';
 import { encodeCohere } from './encode.js';
 import { placeResultFile } from './messages.js';

@@ -1,6 +1,5 @@
 import { ConfigurationError } from '../../core/errors.js';
-import { omitUndefined } from '../../core/json/json.js';
-import type { Fields, JsonObject } from '../../core/json/json.js';
+import { omitUndefined, type Fields, type JsonObject } from '../../core/json/json.js';
 import type { ModelRequest, Thinking } from '../../core/model.js';
 import type { ToolDefinition } from '../../core/tool.js';
 import type { WireRequest } from '../../protocol/wire.js';

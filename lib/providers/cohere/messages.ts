@@ -1,6 +1,5 @@
 import { ConfigurationError } from '../../core/errors.js';
-import { nonEmptyString, omitUndefined } from '../../core/json/json.js';
-import type { JsonObject, JsonValue } from '../../core/json/json.js';
+import { nonEmptyString, omitUndefined, type JsonObject, type JsonValue } from '../../core/json/json.js';
 import { messageText, toolCallsOf } from '../../core/message.js';
 import { providerDataOf } from '../../core/providerPart.js';
 import type { FilePart, Message, Part, ToolResultPart } from '../../core/message.js';
@@ -9,8 +8,7 @@ import { encodeConversation } from '../../protocol/encodeOnce.js';
 import type { ResultFilePlacement } from '../../protocol/wire.js';
 import { dataUrl, inlineDataUrl, isImageFile, textOfFile } from '../shared/files.js';
 import { withMessageOptions, withProviderOptions } from '../shared/providerOptions.js';
-import { toolResultContent, unsupportedResultFileError } from '../shared/toolResultContent.js';
-import type { ToolResultContent } from '../shared/toolResultContent.js';
+import { toolResultContent, unsupportedResultFileError, type ToolResultContent } from '../shared/toolResultContent.js';
 
 /** docs.cohere.com, "Tool use - basic usage", on managing the state. */
 export const encodeMessages = (messages: readonly Message[], replaysThinking: boolean): readonly JsonObject[] =>

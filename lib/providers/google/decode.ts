@@ -1,5 +1,4 @@
-import { vetoReasons } from '../../core/chunk.js';
-import type { Chunk } from '../../core/chunk.js';
+import { vetoReasons, type Chunk } from '../../core/chunk.js';
 import { asArray, isJsonObject, isRecord, nonEmptyString, objectOrEmpty, omitUndefined } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import type { SourcePart } from '../../core/message.js';

@@ -1,6 +1,5 @@
 import { ConfigurationError } from '../../core/errors.js';
-import { omitUndefined } from '../../core/json/json.js';
-import type { JsonObject } from '../../core/json/json.js';
+import { omitUndefined, type JsonObject } from '../../core/json/json.js';
 import type { Message } from '../../core/message.js';
 import type { ModelRequest, ToolChoice } from '../../core/model.js';
 import { words } from '../../core/words.js';
@@ -11,8 +10,7 @@ import { encodeContents, encodeInstructions } from './messages.js';
 import { encodeThinking, findContinuationToken } from '../shared/googleModels.js';
 import { provider } from './providerData.js';
 import { googleSchema } from '../shared/googleSchema.js';
-import { requireCombinable } from './serverTools.js';
-import type { GoogleTool } from './serverTools.js';
+import { requireCombinable, type GoogleTool } from './serverTools.js';
 
 /** API reference, "Generating content". */
 export function encodeGoogle(

@@ -1,8 +1,7 @@
 import type { Model } from '../../core/model.js';
 import { contextLengthPatterns } from '../../protocol/contextLengthPatterns.js';
 import { sse } from '../../protocol/sse.js';
-import { httpModel } from '../httpModel.js';
-import type { ModelOptions } from '../httpModel.js';
+import { httpModel, type ModelOptions } from '../httpModel.js';
 import { decodeGoogle } from './decode.js';
 import { encodeGoogle } from './encode.js';
 import { acceptsInResult } from './messages.js';

@@ -1,6 +1,5 @@
 import { growing } from '../../core/growing.js';
-import { isJsonObject, omitUndefined } from '../../core/json/json.js';
-import type { JsonObject } from '../../core/json/json.js';
+import { isJsonObject, omitUndefined, type JsonObject } from '../../core/json/json.js';
 import { storedData } from '../../core/providerPart.js';
 import { resultText } from '../shared/encode.js';
 import { hasToolResults, toolCallsOf } from '../../core/message.js';

@@ -1,7 +1,5 @@
-import { asArray, isJsonObject, nonEmptyString, objectOrEmpty, omit } from '../../core/json/json.js';
-import type { JsonObject } from '../../core/json/json.js';
-import { serverToolChunk } from '../../core/metadata.js';
-import type { ServerTool } from '../../core/metadata.js';
+import { asArray, isJsonObject, nonEmptyString, objectOrEmpty, omit, type JsonObject } from '../../core/json/json.js';
+import { serverToolChunk, type ServerTool } from '../../core/metadata.js';
 import type { ChunkReceiver } from '../shared/chunkEmitter.js';
 import { unknownChunk } from '../shared/unknownChunk.js';
 

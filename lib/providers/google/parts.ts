@@ -1,5 +1,4 @@
-import { isJsonObject, nonEmptyString, objectOrEmpty } from '../../core/json/json.js';
-import type { JsonObject } from '../../core/json/json.js';
+import { isJsonObject, nonEmptyString, objectOrEmpty, type JsonObject } from '../../core/json/json.js';
 import type { FilePart } from '../../core/message.js';
 import { words } from '../../core/words.js';
 import type { ChunkReceiver } from '../shared/chunkEmitter.js';

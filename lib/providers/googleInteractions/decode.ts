@@ -1,7 +1,5 @@
-import { vetoReasons } from '../../core/chunk.js';
-import type { Chunk } from '../../core/chunk.js';
-import { isJsonObject, isRecord, nonEmptyString } from '../../core/json/json.js';
-import type { JsonObject, JsonValue } from '../../core/json/json.js';
+import { vetoReasons, type Chunk } from '../../core/chunk.js';
+import { isJsonObject, isRecord, nonEmptyString, type JsonObject, type JsonValue } from '../../core/json/json.js';
 import type { Usage } from '../../core/usage.js';
 import { contextLengthPatterns } from '../../protocol/contextLengthPatterns.js';
 import { hasErrorField, providerError } from '../../protocol/errorDetails.js';

@@ -1,6 +1,5 @@
 import { ConfigurationError } from '../../core/errors.js';
-import { omitUndefined } from '../../core/json/json.js';
-import type { JsonObject, JsonValue } from '../../core/json/json.js';
+import { omitUndefined, type JsonObject, type JsonValue } from '../../core/json/json.js';
 import type { ModelRequest, Thinking, ToolChoice } from '../../core/model.js';
 import { memoizePerTool } from '../../protocol/encodeOnce.js';
 import type { WireRequest } from '../../protocol/wire.js';

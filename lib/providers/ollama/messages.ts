@@ -1,6 +1,5 @@
 import { ConfigurationError } from '../../core/errors.js';
-import { nonEmptyArray, omitUndefined } from '../../core/json/json.js';
-import type { JsonObject } from '../../core/json/json.js';
+import { nonEmptyArray, omitUndefined, type JsonObject } from '../../core/json/json.js';
 import { messageText, toolCallsOf } from '../../core/message.js';
 import { providerDataOf, storedData } from '../../core/providerPart.js';
 import type { FilePart, Message, ToolCallPart, ToolResultPart } from '../../core/message.js';

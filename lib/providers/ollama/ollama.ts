@@ -1,8 +1,7 @@
 import type { Model } from '../../core/model.js';
 import { contextLengthPatterns } from '../../protocol/contextLengthPatterns.js';
 import { ndjson } from '../../protocol/ndjson.js';
-import { httpModel } from '../httpModel.js';
-import type { OpenModelOptions } from '../httpModel.js';
+import { httpModel, type OpenModelOptions } from '../httpModel.js';
 import { decodeOllama } from './decode.js';
 import { encodeOllama } from './encode.js';
 import { isReadable } from './messages.js';

@@ -1,6 +1,5 @@
 import { asArray, isJsonObject, nonEmptyString, objectOrEmpty, omit, omitUndefined } from '../../core/json/json.js';
-import { parseJsonOrText } from '../../core/json/json.js';
-import type { JsonObject } from '../../core/json/json.js';
+import { parseJsonOrText, type JsonObject } from '../../core/json/json.js';
 import type { ToolCallPart } from '../../core/message.js';
 import { storedData } from '../../core/providerPart.js';
 import { provider } from './models.js';

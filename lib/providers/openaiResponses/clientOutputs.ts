@@ -3,8 +3,7 @@ import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import type { FilePart, ToolCallPart, ToolResultPart } from '../../core/message.js';
 import { storedData } from '../../core/providerPart.js';
 import { resultText } from '../shared/encode.js';
-import { toolResultContent, unsupportedResultFileError } from '../shared/toolResultContent.js';
-import type { ToolResultContent } from '../shared/toolResultContent.js';
+import { toolResultContent, unsupportedResultFileError, type ToolResultContent } from '../shared/toolResultContent.js';
 import { encodeContent, isAudioOrVideo } from './files.js';
 import { provider } from './models.js';
 

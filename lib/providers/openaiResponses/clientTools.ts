@@ -1,8 +1,6 @@
-import { asArray, isJsonObject, nonEmptyString } from '../../core/json/json.js';
-import type { JsonObject } from '../../core/json/json.js';
+import { asArray, isJsonObject, nonEmptyString, type JsonObject } from '../../core/json/json.js';
 import type { FilePart } from '../../core/message.js';
-import { tool, toolDefinition } from '../../core/tool.js';
-import type { Tool, ToolContext } from '../../core/tool.js';
+import { tool, toolDefinition, type Tool, type ToolContext } from '../../core/tool.js';
 import type { ProgressOf, ResultOf, ToolOutput } from '../../core/toolOutput.js';
 import type {
   ComputerAction,

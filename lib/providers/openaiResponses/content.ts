@@ -1,12 +1,10 @@
 import type { ToolCallFragment } from '../../core/chunk.js';
-import { nonEmptyString, omitUndefined } from '../../core/json/json.js';
-import type { JsonObject } from '../../core/json/json.js';
+import { nonEmptyString, omitUndefined, type JsonObject } from '../../core/json/json.js';
 import type { ChunkReceiver } from '../shared/chunkEmitter.js';
 import { createCallData, isStreamedCall, readWholeCall } from './clientCalls.js';
 import type { Item } from './item.js';
 import { provider } from './models.js';
-import { isEmptyArguments, snapshotTexts } from './texts.js';
-import type { TextEvent, TextKind } from './texts.js';
+import { isEmptyArguments, snapshotTexts, type TextEvent, type TextKind } from './texts.js';
 
 /** Servers repeat content in snapshots: of a snapshot, only what no delta contained is emitted. */
 export class ContentEmitter {

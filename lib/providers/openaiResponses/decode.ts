@@ -1,5 +1,4 @@
-import { vetoReasons } from '../../core/chunk.js';
-import type { Chunk } from '../../core/chunk.js';
+import { vetoReasons, type Chunk } from '../../core/chunk.js';
 import { finiteNumber, isJsonObject, nonEmptyString, omitUndefined, objectOrEmpty } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import type { Usage } from '../../core/usage.js';

@@ -1,6 +1,5 @@
 import { ConfigurationError } from '../../core/errors.js';
-import { nonEmptyArray, omitUndefined } from '../../core/json/json.js';
-import type { JsonObject } from '../../core/json/json.js';
+import { nonEmptyArray, omitUndefined, type JsonObject } from '../../core/json/json.js';
 import type { ModelRequest, Thinking } from '../../core/model.js';
 import type { WireRequest } from '../../protocol/wire.js';
 import { checkOpenAiEffort, checkOpenAiNoThinking } from '../shared/openaiEfforts.js';

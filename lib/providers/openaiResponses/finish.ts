@@ -1,10 +1,7 @@
 import type { FinishReason } from '../../core/chunk.js';
-import { ProviderError } from '../../core/errors.js';
-import type { RivuletError } from '../../core/errors.js';
-import { finiteNumber, isJsonObject, nonEmptyString, objectOrEmpty } from '../../core/json/json.js';
-import type { JsonObject } from '../../core/json/json.js';
-import { usageOf } from '../../core/usage.js';
-import type { Usage } from '../../core/usage.js';
+import { ProviderError, type RivuletError } from '../../core/errors.js';
+import { finiteNumber, isJsonObject, nonEmptyString, objectOrEmpty, type JsonObject } from '../../core/json/json.js';
+import { usageOf, type Usage } from '../../core/usage.js';
 import { contextLengthPatterns } from '../../protocol/contextLengthPatterns.js';
 import { hasErrorField, providerError } from '../../protocol/errorDetails.js';
 import { provider } from './models.js';

@@ -1,8 +1,6 @@
-import { nonEmptyString, tryParseJson } from '../../core/json/json.js';
-import type { JsonObject } from '../../core/json/json.js';
+import { nonEmptyString, tryParseJson, type JsonObject } from '../../core/json/json.js';
 import { isClientCallType, isWholeCall, readWholeCall } from './clientCalls.js';
-import { isEmptyArguments, ItemTexts, snapshotTexts } from './texts.js';
-import type { TextEvent, TextKind } from './texts.js';
+import { isEmptyArguments, ItemTexts, snapshotTexts, type TextEvent, type TextKind } from './texts.js';
 
 export class Item {
   done: JsonObject | undefined;

@@ -1,5 +1,4 @@
-import { finiteNumber, nonEmptyString } from '../../core/json/json.js';
-import type { JsonObject } from '../../core/json/json.js';
+import { finiteNumber, nonEmptyString, type JsonObject } from '../../core/json/json.js';
 import { addToList } from '../../core/lists.js';
 import {
   readArguments,

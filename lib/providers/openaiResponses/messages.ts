@@ -1,7 +1,6 @@
 import { ConfigurationError } from '../../core/errors.js';
 import { growing, SharedList } from '../../core/growing.js';
-import { nonEmptyArray } from '../../core/json/json.js';
-import type { JsonObject, JsonValue } from '../../core/json/json.js';
+import { nonEmptyArray, type JsonObject, type JsonValue } from '../../core/json/json.js';
 import { toolCallsOf } from '../../core/message.js';
 import { providerDataOf } from '../../core/providerPart.js';
 import type { Message, ToolCallPart } from '../../core/message.js';
@@ -12,8 +11,7 @@ import { withProviderOptions } from '../shared/providerOptions.js';
 import { encodeResult } from './clientOutputs.js';
 import { encodeContent } from './files.js';
 import { provider } from './models.js';
-import { encodeModelMessage } from './replay.js';
-import type { MapCallId } from './replay.js';
+import { encodeModelMessage, type MapCallId } from './replay.js';
 
 export const encodeInstructions = /* @__PURE__ */ encodeSystemMessages((system) => {
   const owners = system.flatMap((message) => [message, ...message.parts.filter((part) => part.type === 'text')]);

@@ -1,20 +1,16 @@
 import type { Chunk } from '../../core/chunk.js';
-import { asArray, isJsonObject } from '../../core/json/json.js';
-import type { JsonObject } from '../../core/json/json.js';
+import { asArray, isJsonObject, type JsonObject } from '../../core/json/json.js';
 import { words } from '../../core/words.js';
 import { isAnsweredByServer, isStreamedCall, isWholeCall, omitNulls } from './clientCalls.js';
 import { ContentEmitter } from './content.js';
 import { Items } from './items.js';
 import type { Item } from './item.js';
 import { provider } from './models.js';
-import { emitOnce } from '../shared/chunkEmitter.js';
-import type { ChunkReceiver } from '../shared/chunkEmitter.js';
+import { emitOnce, type ChunkReceiver } from '../shared/chunkEmitter.js';
 import { unknownChunk } from '../shared/unknownChunk.js';
-import { isServerItem, isUnknownCall } from './serverItems.js';
-import type { ServerItemReporter } from './serverItems.js';
+import { isServerItem, isUnknownCall, type ServerItemReporter } from './serverItems.js';
 import { readCitedSources } from './sources.js';
-import { readTextEvent, readUnknownParts } from './texts.js';
-import type { TextEvent } from './texts.js';
+import { readTextEvent, readUnknownParts, type TextEvent } from './texts.js';
 
 export class OutputDecoder {
   readonly items = new Items();

@@ -1,8 +1,6 @@
-import { asArray, nonEmptyString, omit, omitUndefined } from '../../core/json/json.js';
-import type { JsonObject } from '../../core/json/json.js';
+import { asArray, nonEmptyString, omit, omitUndefined, type JsonObject } from '../../core/json/json.js';
 import type { Message, Part } from '../../core/message.js';
-import { storedData } from '../../core/providerPart.js';
-import type { ProviderPart } from '../../core/providerPart.js';
+import { storedData, type ProviderPart } from '../../core/providerPart.js';
 import { encodeCallItem, isClientCallType } from './clientCalls.js';
 import { provider } from './models.js';
 

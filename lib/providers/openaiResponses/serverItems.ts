@@ -1,7 +1,6 @@
 import { asArray, isJsonObject, nonEmptyString, omit, omitUndefined, tryParseJson } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
-import { serverToolChunk } from '../../core/metadata.js';
-import type { ServerTool } from '../../core/metadata.js';
+import { serverToolChunk, type ServerTool } from '../../core/metadata.js';
 import { words } from '../../core/words.js';
 import { isClientCallType, isStreamedCall } from './clientCalls.js';
 import type { Item } from './item.js';

@@ -1,6 +1,5 @@
 import { growing } from '../../core/growing.js';
-import { nonEmptyString, objectOrEmpty } from '../../core/json/json.js';
-import type { JsonObject } from '../../core/json/json.js';
+import { nonEmptyString, objectOrEmpty, type JsonObject } from '../../core/json/json.js';
 import type { Message } from '../../core/message.js';
 import { providerDataOf } from '../../core/providerPart.js';
 import type { ChunkReceiver } from '../shared/chunkEmitter.js';

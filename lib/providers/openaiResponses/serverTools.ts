@@ -1,10 +1,8 @@
-import { nonEmptyArray, omitUndefined } from '../../core/json/json.js';
-import type { Fields, JsonObject, JsonValue } from '../../core/json/json.js';
+import { nonEmptyArray, omitUndefined, type Fields, type JsonObject, type JsonValue } from '../../core/json/json.js';
 import type { Part } from '../../core/message.js';
 import { applyPatchTool, computerTool, customTool, localShellTool, shellTool, toolSearchTool } from './clientTools.js';
 import { provider } from './models.js';
-import { serverSupport } from './serverSupport.js';
-import type { ServerSupport } from './serverSupport.js';
+import { serverSupport, type ServerSupport } from './serverSupport.js';
 import { requireNumber } from '../../core/options.js';
 import type { OfType } from '../../core/typesOf.js';
 

@@ -1,8 +1,6 @@
 import { growing } from '../../core/growing.js';
-import { isRecord, nonEmptyString } from '../../core/json/json.js';
-import type { JsonObject } from '../../core/json/json.js';
-import { messageText, toolCallsOf } from '../../core/message.js';
-import type { Message, ToolCallPart } from '../../core/message.js';
+import { isRecord, nonEmptyString, type JsonObject } from '../../core/json/json.js';
+import { messageText, toolCallsOf, type Message, type ToolCallPart } from '../../core/message.js';
 import { storedData } from '../../core/providerPart.js';
 import { encodeInput, isOutput } from './messages.js';
 import { provider } from './models.js';

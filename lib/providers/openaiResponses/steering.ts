@@ -1,5 +1,4 @@
-import { isRecord, nonEmptyString, objectOrEmpty } from '../../core/json/json.js';
-import type { JsonObject, JsonValue } from '../../core/json/json.js';
+import { isRecord, nonEmptyString, objectOrEmpty, type JsonObject, type JsonValue } from '../../core/json/json.js';
 
 interface Submission {
   readonly content: readonly JsonValue[];

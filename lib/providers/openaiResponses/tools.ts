@@ -1,5 +1,4 @@
-import { nonEmptyString } from '../../core/json/json.js';
-import type { Fields, JsonObject, JsonValue } from '../../core/json/json.js';
+import { nonEmptyString, type Fields, type JsonObject, type JsonValue } from '../../core/json/json.js';
 import type { ModelRequest, ToolChoice } from '../../core/model.js';
 import type { ToolDefinition } from '../../core/tool.js';
 import { mergeJson } from '../../protocol/request.js';

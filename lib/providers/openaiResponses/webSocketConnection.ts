@@ -4,8 +4,7 @@ import { isRecord, nonEmptyString, objectOrEmpty, parseJsonOrText } from '../../
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import { words } from '../../core/words.js';
 import { isUserMessage, Steering, userMessageOf } from './steering.js';
-import { createExchange } from './webSocketExchange.js';
-import type { Exchange } from './webSocketExchange.js';
+import { createExchange, type Exchange } from './webSocketExchange.js';
 import { encodeJson } from '../../protocol/encodeOnce.js';
 
 /** Browsers, Node, Bun, Deno and the package `ws` have it. */

@@ -1,5 +1,4 @@
-import { isRecord, nonEmptyString } from '../../core/json/json.js';
-import type { JsonObject } from '../../core/json/json.js';
+import { isRecord, nonEmptyString, type JsonObject } from '../../core/json/json.js';
 
 export interface Exchange {
   readonly hasBegun: boolean;

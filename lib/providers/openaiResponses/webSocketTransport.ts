@@ -21,8 +21,7 @@ import type { Model } from '../../core/model.js';
 import { declareUnlimited } from '../../protocol/idleTimeout.js';
 import { encodeInput } from './messages.js';
 import { steeringContent } from './steering.js';
-import { Connection } from './webSocketConnection.js';
-import type { WebSocketLike } from './webSocketConnection.js';
+import { Connection, type WebSocketLike } from './webSocketConnection.js';
 import { requireNumber } from '../../core/options.js';
 
 /** A class of WebSockets that sends headers when it connects. */

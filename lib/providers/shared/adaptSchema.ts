@@ -1,6 +1,5 @@
 import { ConfigurationError } from '../../core/errors.js';
-import { asArray, isJsonObject, omit } from '../../core/json/json.js';
-import type { JsonObject, JsonSchema, JsonValue } from '../../core/json/json.js';
+import { asArray, isJsonObject, omit, type JsonObject, type JsonSchema, type JsonValue } from '../../core/json/json.js';
 import { list, resolveReference } from '../../core/objectRoot.js';
 import { describeConstraints, mapSubschemas } from './mapSchema.js';
 

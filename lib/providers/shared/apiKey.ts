@@ -1,5 +1,4 @@
-import { defer, forkJoin, map, Observable, take, throwIfEmpty } from 'rxjs';
-import type { Subscriber } from 'rxjs';
+import { defer, forkJoin, map, Observable, take, throwIfEmpty, type Subscriber } from 'rxjs';
 import { ConfigurationError } from '../../core/errors.js';
 import { deferCall } from '../../core/deferCall.js';
 import { settled } from '../../core/settled.js';

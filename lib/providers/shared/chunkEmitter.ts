@@ -1,8 +1,6 @@
 import type { Chunk, FinishReason } from '../../core/chunk.js';
-import { omitUndefined } from '../../core/json/json.js';
-import type { JsonValue } from '../../core/json/json.js';
-import { usageOf } from '../../core/usage.js';
-import type { Usage } from '../../core/usage.js';
+import { omitUndefined, type JsonValue } from '../../core/json/json.js';
+import { usageOf, type Usage } from '../../core/usage.js';
 import { interrupted } from '../../protocol/untilFinish.js';
 
 export interface ChunkReceiver {

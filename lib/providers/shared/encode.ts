@@ -1,7 +1,6 @@
 import { growing } from '../../core/growing.js';
 import type { JsonObject } from '../../core/json/json.js';
-import { editedArgumentsNote } from '../../core/message.js';
-import type { Message, TextPart, ToolResultPart } from '../../core/message.js';
+import { editedArgumentsNote, type Message, type TextPart, type ToolResultPart } from '../../core/message.js';
 import type { ToolDefinition } from '../../core/tool.js';
 import { withProviderOptions } from './providerOptions.js';
 import { encodeJson } from '../../protocol/encodeOnce.js';

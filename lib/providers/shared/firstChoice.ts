@@ -1,5 +1,4 @@
-import { isJsonObject, asArray } from '../../core/json/json.js';
-import type { JsonObject } from '../../core/json/json.js';
+import { isJsonObject, asArray, type JsonObject } from '../../core/json/json.js';
 
 /** `providerOptions` may request more than one, with `n` or `candidateCount`. */
 export function firstChoice(choices: unknown): JsonObject | undefined {

@@ -1,6 +1,5 @@
 import { ConfigurationError } from '../../core/errors.js';
-import { nonEmptyString, omitUndefined } from '../../core/json/json.js';
-import type { JsonObject } from '../../core/json/json.js';
+import { nonEmptyString, omitUndefined, type JsonObject } from '../../core/json/json.js';
 import type { Message } from '../../core/message.js';
 import type { Capabilities, Thinking, ThinkingEffort } from '../../core/model.js';
 import { allCapabilities } from './capabilityTable.js';

@@ -1,6 +1,5 @@
 import type { JsonSchema } from '../../core/json/json.js';
-import { adaptSchema } from './adaptSchema.js';
-import type { SchemaRules } from './adaptSchema.js';
+import { adaptSchema, type SchemaRules } from './adaptSchema.js';
 
 /** ai.google.dev, `GenerationConfig`. References have to point into `$defs`, and nothing may stand beside them. */
 const keywords =

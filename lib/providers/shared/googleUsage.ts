@@ -1,6 +1,5 @@
 import { finiteNumber } from '../../core/json/json.js';
-import { usageOf } from '../../core/usage.js';
-import type { Usage } from '../../core/usage.js';
+import { usageOf, type Usage } from '../../core/usage.js';
 import { sumOfCounts, UsageReports } from './usageReports.js';
 
 type CountNames = Readonly<Record<'input' | 'toolInput' | 'cachedInput' | 'output' | 'thoughts' | 'total', string>>;

@@ -1,5 +1,4 @@
-import { isJsonObject } from '../../core/json/json.js';
-import type { JsonObject, JsonSchema, JsonValue } from '../../core/json/json.js';
+import { isJsonObject, type JsonObject, type JsonSchema, type JsonValue } from '../../core/json/json.js';
 import { words } from '../../core/words.js';
 
 const namedSchemas: ReadonlySet<string> = new Set(['properties', '$defs', 'definitions']);

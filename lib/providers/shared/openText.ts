@@ -1,9 +1,7 @@
-import { identity, pipe } from 'rxjs';
-import type { MonoTypeOperatorFunction } from 'rxjs';
+import { identity, pipe, type MonoTypeOperatorFunction } from 'rxjs';
 import type { Chunk } from '../../core/chunk.js';
 import type { ModelRequest } from '../../core/model.js';
-import { extractTextCalls } from './textCalls.js';
-import type { TextCallOptions } from './textCalls.js';
+import { extractTextCalls, type TextCallOptions } from './textCalls.js';
 import { extractThinking, keepThinkTags } from './thinkTags.js';
 
 /** The options of models with open weights: what they may write as text. */

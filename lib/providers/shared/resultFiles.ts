@@ -1,7 +1,6 @@
 import { identity } from 'rxjs';
 import { fileCapability } from '../../core/capabilities.js';
-import { mapChanged } from '../../core/json/json.js';
-import type { JsonValue } from '../../core/json/json.js';
+import { mapChanged, type JsonValue } from '../../core/json/json.js';
 import type { FilePart, Message, Part, ToolResultPart } from '../../core/message.js';
 import type { Capabilities } from '../../core/model.js';
 import type { ResultFilePlacement, Wire } from '../../protocol/wire.js';

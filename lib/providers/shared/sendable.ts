@@ -3,8 +3,7 @@ import { createHistoryRepair } from '../../core/history.js';
 import type { Message, FilePart, Part } from '../../core/message.js';
 import type { ToolDefinition } from '../../core/tool.js';
 import { holdsFile } from '../../protocol/encodeOnce.js';
-import { mapChanged } from '../../core/json/json.js';
-import type { JsonValue } from '../../core/json/json.js';
+import { mapChanged, type JsonValue } from '../../core/json/json.js';
 import { inlineDataUrl, invalidFile, parseDataUrl } from './files.js';
 import { isFilePart } from './toolResultContent.js';
 

@@ -1,13 +1,10 @@
-import { identity } from 'rxjs';
-import type { MonoTypeOperatorFunction } from 'rxjs';
+import { identity, type MonoTypeOperatorFunction } from 'rxjs';
 import type { Chunk, TextChunk } from '../../core/chunk.js';
 import type { StreamEvent } from '../../core/event.js';
-import { isJsonObject, nonEmptyString, tryParseJson } from '../../core/json/json.js';
-import type { JsonObject, JsonValue } from '../../core/json/json.js';
+import { isJsonObject, nonEmptyString, tryParseJson, type JsonObject, type JsonValue } from '../../core/json/json.js';
 import { closingEnd, isSpace } from '../../core/json/scan.js';
 import type { ModelRequest } from '../../core/model.js';
-import { textFilter } from '../../core/textFilter.js';
-import type { TextReader } from '../../core/textFilter.js';
+import { textFilter, type TextReader } from '../../core/textFilter.js';
 
 /** The option of models that may write their calls as text. */
 export interface TextCallOptions {

@@ -1,11 +1,9 @@
-import { defer } from 'rxjs';
-import type { MonoTypeOperatorFunction } from 'rxjs';
+import { defer, type MonoTypeOperatorFunction } from 'rxjs';
 import type { Chunk, TextChunk } from '../../core/chunk.js';
 import { createOperator } from '../../core/createOperator.js';
 import type { StreamEvent } from '../../core/event.js';
 import { StringBuilder } from '../../core/stringBuilder.js';
-import { textFilter } from '../../core/textFilter.js';
-import type { TextReader } from '../../core/textFilter.js';
+import { textFilter, type TextReader } from '../../core/textFilter.js';
 
 const openingTag = '<think>';
 const closingTag = '</think>';

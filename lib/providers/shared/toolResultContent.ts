@@ -1,8 +1,6 @@
 import { ConfigurationError } from '../../core/errors.js';
-import { isRecord } from '../../core/json/json.js';
-import type { JsonValue } from '../../core/json/json.js';
-import { editedArgumentsNote } from '../../core/message.js';
-import type { FilePart, Part, ToolResultPart } from '../../core/message.js';
+import { isRecord, type JsonValue } from '../../core/json/json.js';
+import { editedArgumentsNote, type FilePart, type Part, type ToolResultPart } from '../../core/message.js';
 import { resultText } from './encode.js';
 import { encodeJson } from '../../protocol/encodeOnce.js';
 import type { OfType } from '../../core/typesOf.js';

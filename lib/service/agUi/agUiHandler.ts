@@ -1,5 +1,4 @@
-import { catchError, concatMap, map, of, tap, throwError } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { catchError, concatMap, map, of, tap, throwError, type Observable } from 'rxjs';
 import { tryParseJson } from '../../core/json/json.js';
 import type { Tool } from '../../core/tool.js';
 import type { RunAgentInput } from '../../transport/agUi/protocol.js';
@@ -11,10 +10,8 @@ import { estimateSize } from '../runs/estimateSize.js';
 import type { Client } from '../client.js';
 import type { AgentHandler, Service } from '../service.js';
 import type { ServiceOptions } from '../serviceOptions.js';
-import { agUiResponse } from './agUiResponse.js';
-import type { AgUiResponseOptions } from './agUiResponse.js';
-import { AgUiRequestError, clientTools, readAgUiRequest } from './request.js';
-import type { HistoryOptions } from './request.js';
+import { agUiResponse, type AgUiResponseOptions } from './agUiResponse.js';
+import { AgUiRequestError, clientTools, readAgUiRequest, type HistoryOptions } from './request.js';
 import { agUiRun, threadRecordId } from './runAgUi.js';
 
 export interface AgUiProtocolOptions

@@ -3,8 +3,7 @@ import type { StreamEvent } from '../../core/event.js';
 import type { ServerSentEventsOptions } from '../../transport/serverSentEvents.js';
 import { createResponse } from '../http/runResponse.js';
 import type { SharedRun } from '../runs/sharedRun.js';
-import { AgUiEncoder } from './encoder.js';
-import type { AgUiRun, ToAgUiOptions } from './encoder.js';
+import { AgUiEncoder, type AgUiRun, type ToAgUiOptions } from './encoder.js';
 import type { AgUiEvent } from '../../transport/agUi/protocol.js';
 
 export interface AgUiResponseOptions extends ToAgUiOptions, Pick<ServerSentEventsOptions, 'heartbeat'> {

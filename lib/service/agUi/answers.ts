@@ -1,7 +1,5 @@
-import { answersFrom } from '../../core/approval.js';
-import type { CallAnswers, Decision, WaitingCall } from '../../core/approval.js';
-import { isRecord, isJsonObject } from '../../core/json/json.js';
-import type { JsonValue } from '../../core/json/json.js';
+import { answersFrom, type CallAnswers, type Decision, type WaitingCall } from '../../core/approval.js';
+import { isRecord, isJsonObject, type JsonValue } from '../../core/json/json.js';
 import { fromToolMessage } from '../../transport/agUi/messages.js';
 import type { AgUiResume, RunAgentInput } from '../../transport/agUi/protocol.js';
 import { isInterrupt } from './outcome.js';

@@ -1,8 +1,6 @@
-import { argumentsDelta } from '../../core/chunk.js';
-import type { ToolCallFragment } from '../../core/chunk.js';
+import { argumentsDelta, type ToolCallFragment } from '../../core/chunk.js';
 import { isSameJson } from '../../core/json/equal.js';
-import { toolErrorTexts } from '../../core/message.js';
-import type { ToolCallPart, ToolResultPart } from '../../core/message.js';
+import { toolErrorTexts, type ToolCallPart, type ToolResultPart } from '../../core/message.js';
 import { droppedMark } from '../../transport/agUi/marks.js';
 import { argumentsText, parseArguments, resultContent, resultMetadata } from '../../transport/agUi/messages.js';
 import type { AgUiEvent, AgUiMessage } from '../../transport/agUi/protocol.js';

@@ -1,7 +1,6 @@
 import type { Question, WaitingCall } from '../../core/approval.js';
 import type { RunResult } from '../../core/event.js';
-import { omitUndefined } from '../../core/json/json.js';
-import type { JsonObject, JsonValue } from '../../core/json/json.js';
+import { omitUndefined, type JsonObject, type JsonValue } from '../../core/json/json.js';
 import type { Usage } from '../../core/usage.js';
 import type { EditOptions } from '../http/requestRules.js';
 import type { AgUiInterrupt, AgUiUsage, RunAgentInput, RunFinishedEvent } from '../../transport/agUi/protocol.js';

@@ -1,10 +1,7 @@
 import { RivuletError } from '../../core/errors.js';
-import { isRecord, omit } from '../../core/json/json.js';
-import type { JsonObject } from '../../core/json/json.js';
-import { systemMessage, userMessage } from '../../core/message.js';
-import type { Message } from '../../core/message.js';
-import { tool } from '../../core/tool.js';
-import type { Tool } from '../../core/tool.js';
+import { isRecord, omit, type JsonObject } from '../../core/json/json.js';
+import { systemMessage, userMessage, type Message } from '../../core/message.js';
+import { tool, type Tool } from '../../core/tool.js';
 import { fromAgUiMessages } from '../../transport/agUi/messages.js';
 import type { AgUiTool, RunAgentInput } from '../../transport/agUi/protocol.js';
 

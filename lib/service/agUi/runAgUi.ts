@@ -8,8 +8,7 @@ import type { Message } from '../../core/message.js';
 import { checkAnswers } from '../runs/checkAnswers.js';
 import type { ExecutedRun } from '../runs/executeRun.js';
 import { writeFirst } from '../runs/writeFirst.js';
-import { rejectForbiddenEdits, requireFileUrls } from '../http/requestRules.js';
-import type { FileUrlOptions } from '../http/requestRules.js';
+import { rejectForbiddenEdits, requireFileUrls, type FileUrlOptions } from '../http/requestRules.js';
 import type { RunRecord, RunStore, StoredRun } from '../ports/runStore.js';
 import { namedId, RequestError } from '../http/requestError.js';
 import { Kernel } from '../kernel.js';
@@ -19,8 +18,7 @@ import { readAnswers } from './answers.js';
 import { fromAgUiMessages } from '../../transport/agUi/messages.js';
 import type { OutcomeOptions } from './outcome.js';
 import type { AgUiMessage, RunAgentInput } from '../../transport/agUi/protocol.js';
-import { AgUiRequestError, historyOf } from './request.js';
-import type { HistoryOptions } from './request.js';
+import { AgUiRequestError, historyOf, type HistoryOptions } from './request.js';
 
 export interface AgUiRunOptions
   extends Pick<OutcomeOptions, 'clientTools' | 'allowEdits'>, HistoryOptions, FileUrlOptions {}

@@ -1,8 +1,7 @@
 import type { OperatorFunction } from 'rxjs';
 import { createOperator } from '../../core/createOperator.js';
 import type { StreamEvent } from '../../core/event.js';
-import { AgUiEncoder } from './encoder.js';
-import type { AgUiRun, ToAgUiOptions } from './encoder.js';
+import { AgUiEncoder, type AgUiRun, type ToAgUiOptions } from './encoder.js';
 import type { AgUiEvent } from '../../transport/agUi/protocol.js';
 
 /**

@@ -1,5 +1,4 @@
-import { concatMap, defer, EMPTY, ignoreElements, map, of, toArray } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { concatMap, defer, EMPTY, ignoreElements, map, of, toArray, type Observable } from 'rxjs';
 import { RequestError } from '../http/requestError.js';
 import { allPages } from '../runs/allPages.js';
 import type { ChatRecord, ChatStore, StoredChat } from './chatStore.js';

@@ -1,5 +1,4 @@
-import { isJsonObject, isRecord, objectOrEmpty, tryParseJson } from '../../core/json/json.js';
-import type { JsonObject } from '../../core/json/json.js';
+import { isJsonObject, isRecord, objectOrEmpty, tryParseJson, type JsonObject } from '../../core/json/json.js';
 import { RequestError } from '../http/requestError.js';
 import { isUnguessable } from '../../transport/randomId.js';
 

@@ -1,6 +1,5 @@
 import { asyncScheduler, catchError, concat, concatMap, defer, from, map, mergeMap, of } from 'rxjs';
-import { take, throwIfEmpty, timeout } from 'rxjs';
-import type { Observable, ObservableInput } from 'rxjs';
+import { take, throwIfEmpty, timeout, type Observable, type ObservableInput } from 'rxjs';
 import { requireNumber } from '../../core/options.js';
 import type { ChatPage } from '../../transport/chatSummary.js';
 import { ChatRecords, deletedMark, isDeleted, notFound } from './chatRecords.js';

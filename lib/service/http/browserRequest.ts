@@ -1,10 +1,7 @@
-import { MAX_ANSWERS } from '../../core/approval.js';
-import type { CallAnswers } from '../../core/approval.js';
+import { MAX_ANSWERS, type CallAnswers } from '../../core/approval.js';
 import { isRecord, objectOrEmpty, tryParseJson } from '../../core/json/json.js';
-import { userMessage } from '../../core/message.js';
-import type { FilePart, Message, TextPart } from '../../core/message.js';
-import { MAX_EARLIER_RUNS } from '../../transport/earlierRun.js';
-import type { EarlierRun } from '../../transport/earlierRun.js';
+import { userMessage, type FilePart, type Message, type TextPart } from '../../core/message.js';
+import { MAX_EARLIER_RUNS, type EarlierRun } from '../../transport/earlierRun.js';
 import { isUnguessable } from '../../transport/randomId.js';
 import { RequestError } from './requestError.js';
 import { withoutRunFiles } from './runFiles.js';

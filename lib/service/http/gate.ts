@@ -1,5 +1,4 @@
-import { catchError, defer, firstValueFrom, map, of } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { catchError, defer, firstValueFrom, map, of, type Observable } from 'rxjs';
 import { ConfigurationError } from '../../core/errors.js';
 import { RequestError } from './requestError.js';
 

@@ -1,9 +1,7 @@
-import { concatMap, map } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { concatMap, map, type Observable } from 'rxjs';
 import type { Client } from '../client.js';
 import type { RunAccess } from '../runs/runAccess.js';
-import { filesIn, readFileAddress } from '../../transport/runFiles.js';
-import type { RunFile } from '../../transport/runFiles.js';
+import { filesIn, readFileAddress, type RunFile } from '../../transport/runFiles.js';
 import type { FilePart, Message, Part } from '../../core/message.js';
 import { RequestError } from './requestError.js';
 import type { RunRecord, StoredRun } from '../ports/runStore.js';

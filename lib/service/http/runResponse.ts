@@ -1,5 +1,4 @@
-import { isObservable, Subject, Subscription, takeWhile } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { isObservable, Subject, Subscription, takeWhile, type Observable } from 'rxjs';
 import type { StreamEvent } from '../../core/event.js';
 import {
   endEvent,

@@ -1,5 +1,4 @@
-import { defer, EMPTY, expand, take } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { defer, EMPTY, expand, take, type Observable } from 'rxjs';
 
 export function allPages<P extends { readonly next?: string | undefined }>(
   list: (cursor?: string) => Observable<P>,

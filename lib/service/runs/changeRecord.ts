@@ -1,5 +1,4 @@
-import { concatMap, defer, of } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { concatMap, defer, of, type Observable } from 'rxjs';
 import type { RunRecord, RunStore, StoredRun } from '../ports/runStore.js';
 
 /** How many times a change is retried after another request changed the record in the meantime. */

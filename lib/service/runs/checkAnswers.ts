@@ -1,5 +1,4 @@
-import { catchError, defer, EMPTY, ignoreElements } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { catchError, defer, EMPTY, ignoreElements, type Observable } from 'rxjs';
 import { resumedTurn } from '../../agent/resumedTurn.js';
 import type { CallAnswers } from '../../core/approval.js';
 import type { Checkpoint } from '../../core/checkpoint.js';

@@ -6,8 +6,7 @@ import { asKnownEvent } from '../../core/eventGuards.js';
 import { addUsage } from '../../core/usage.js';
 import type { RunPlan } from './executeRun.js';
 import { replayed } from './replayed.js';
-import { replayCheckpoint, replayRecord, seenBefore } from './replayRecord.js';
-import type { SeenTurns } from './replayRecord.js';
+import { replayCheckpoint, replayRecord, seenBefore, type SeenTurns } from './replayRecord.js';
 import type { LogState, RunLog } from '../ports/runLog.js';
 import type { RunRecord, StoredRun } from '../ports/runStore.js';
 

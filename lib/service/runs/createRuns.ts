@@ -1,6 +1,5 @@
 import { asyncScheduler, concat, defer, finalize } from 'rxjs';
-import { merge, onErrorResumeNext, ReplaySubject, retry, Subject, throwError } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { merge, onErrorResumeNext, ReplaySubject, retry, Subject, throwError, type Observable } from 'rxjs';
 import type { CallAnswers } from '../../core/approval.js';
 import type { StreamEvent } from '../../core/event.js';
 import type { Message } from '../../core/message.js';
@@ -12,8 +11,7 @@ import { RunNotFoundError } from './runErrors.js';
 import { guardLog } from '../ports/guardPorts.js';
 import type { RunLog } from '../ports/runLog.js';
 import { PromptInbox } from './promptInbox.js';
-import { RunLife } from './runLife.js';
-import type { LoggedRun } from './runLife.js';
+import { RunLife, type LoggedRun } from './runLife.js';
 import type { WrapTurn } from './wrapInnerRuns.js';
 
 /** Options of `createRuns`. */

@@ -3,11 +3,9 @@ import { createOperator } from '../../core/createOperator.js';
 import type { StreamEvent } from '../../core/event.js';
 import { asKnownEvent, isNested } from '../../core/eventGuards.js';
 import { StringBuilder } from '../../core/stringBuilder.js';
-import { createRestorer, withoutCheckpoints } from '../../transport/compactEvents.js';
-import type { CompactEvent } from '../../transport/compactEvents.js';
+import { createRestorer, withoutCheckpoints, type CompactEvent } from '../../transport/compactEvents.js';
 import { estimateSize } from './estimateSize.js';
-import { createLateReader } from './lateReader.js';
-import type { Entry, Envelope, LogReader } from './lateReader.js';
+import { createLateReader, type Entry, type Envelope, type LogReader } from './lateReader.js';
 import type { Receiver } from '../ports/runLog.js';
 
 /** In characters: the cost of reading a delta that grows is limited. */

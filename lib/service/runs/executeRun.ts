@@ -1,6 +1,5 @@
 import { asyncScheduler, AsyncSubject, catchError, concat, defer, EMPTY, exhaustMap, finalize, interval } from 'rxjs';
-import { map, merge, of, onErrorResumeNext, Subject, takeUntil, throwError } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { map, merge, of, onErrorResumeNext, Subject, takeUntil, throwError, type Observable } from 'rxjs';
 import type { Checkpoint } from '../../core/checkpoint.js';
 import type { StreamEvent } from '../../core/event.js';
 import { isCheckpoint, isResult, isTurn } from '../../core/eventGuards.js';
@@ -22,8 +21,7 @@ import { ExecutorLostError, RunAbandonedError, RunTakenError, isLeft } from './r
 import type { RunLog } from '../ports/runLog.js';
 import type { RunRecord, RunStore, StoredRun } from '../ports/runStore.js';
 import { DEFAULT_LEASE } from '../ports/guardPorts.js';
-import { changeAtEnd, changeAtFailure, progress } from './recordChanges.js';
-import type { EndOfRun } from './recordChanges.js';
+import { changeAtEnd, changeAtFailure, progress, type EndOfRun } from './recordChanges.js';
 import { writeFirst, WrittenEvents } from './writeFirst.js';
 
 /** In milliseconds. A garbage collection, or the way to the store, takes a good part of less. */

@@ -1,12 +1,10 @@
 import { asyncScheduler, catchError, concat, concatMap, defer, EMPTY, of, scan, take, takeLast, takeWhile } from 'rxjs';
-import { throwError } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { throwError, type Observable } from 'rxjs';
 import type { DurableRuns } from '../handledAgent.js';
 import { DEFAULT_MAX_RUNS, tooManyRuns } from '../ownerLimits.js';
 import type { Kernel } from '../kernel.js';
 import { allPages } from './allPages.js';
-import { sizeOfPlan } from './executeRun.js';
-import type { RunPlan } from './executeRun.js';
+import { sizeOfPlan, type RunPlan } from './executeRun.js';
 import { RunTakenError } from './runErrors.js';
 import type { RunLog } from '../ports/runLog.js';
 import type { RunStore } from '../ports/runStore.js';

@@ -1,6 +1,5 @@
 import { AsyncSubject, catchError, concatMap, defaultIfEmpty, defer, finalize, ignoreElements, map } from 'rxjs';
-import { of, take, tap, throwError } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { of, take, tap, throwError, type Observable } from 'rxjs';
 import { createSemaphore } from '../../core/semaphore.js';
 import type { RunRecord, RunStore } from '../ports/runStore.js';
 import { RunTakenError } from './runErrors.js';

@@ -1,5 +1,4 @@
-import { throwError } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { throwError, type Observable } from 'rxjs';
 import type { StreamEvent } from '../../core/event.js';
 import type { Runs } from './createRuns.js';
 import { RunNotFoundError } from './runErrors.js';

@@ -1,7 +1,5 @@
-import { asyncScheduler, AsyncSubject, concat, concatMap, defer, EMPTY, of, takeUntil } from 'rxjs';
-import type { Observable } from 'rxjs';
-import { hasAnswer, mergeAnswers, pickAnswers } from '../../core/approval.js';
-import type { CallAnswers, WaitingCall } from '../../core/approval.js';
+import { asyncScheduler, AsyncSubject, concat, concatMap, defer, EMPTY, of, takeUntil, type Observable } from 'rxjs';
+import { hasAnswer, mergeAnswers, pickAnswers, type CallAnswers, type WaitingCall } from '../../core/approval.js';
 import type { Checkpoint } from '../../core/checkpoint.js';
 import type { StreamEvent } from '../../core/event.js';
 import { innermost } from '../../core/nested.js';

@@ -1,13 +1,11 @@
-import { catchError, concat, defer } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { catchError, concat, defer, type Observable } from 'rxjs';
 import { innerAgentOf } from '../../core/innerAgent.js';
 import { toolErrorTexts } from '../../core/message.js';
 import type { OuterRun } from '../../core/nested.js';
 import type { Tool } from '../../core/tool.js';
 import { ToolFailure } from '../../operators/execute/toolFailure.js';
 import { runTool } from '../../operators/execute/runTool.js';
-import { wrapInnerRuns } from './wrapInnerRuns.js';
-import type { WrapTurn } from './wrapInnerRuns.js';
+import { wrapInnerRuns, type WrapTurn } from './wrapInnerRuns.js';
 
 /**
  * Wraps the turns of a run so that no call of an `atMostOnce` tool is executed twice, in whatever process: before a

@@ -1,7 +1,6 @@
 import { concat, concatMap, defer, EMPTY, map, of, repeat, takeLast, takeWhile, tap, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
-import { hasAnswer, mergeAnswers } from '../../core/approval.js';
-import type { CallAnswers } from '../../core/approval.js';
+import { hasAnswer, mergeAnswers, type CallAnswers } from '../../core/approval.js';
 import type { StreamEvent } from '../../core/event.js';
 import { followingId } from '../../transport/randomId.js';
 import type { AgentRequest, ResumeRequest } from '../http/browserRequest.js';

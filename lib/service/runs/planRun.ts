@@ -1,6 +1,5 @@
 import { concat, EMPTY, ignoreElements, map, of } from 'rxjs';
-import { asyncScheduler } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { asyncScheduler, type Observable } from 'rxjs';
 import { HISTORY_LOST_EVENT } from '../../core/connectionEvents.js';
 import type { EarlierRun } from '../../transport/earlierRun.js';
 import type { StartRequest } from '../http/browserRequest.js';

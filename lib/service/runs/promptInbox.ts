@@ -1,5 +1,4 @@
-import { defer, ReplaySubject } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { defer, ReplaySubject, type Observable } from 'rxjs';
 import { MAX_ANSWERS } from '../../core/approval.js';
 import type { StreamEvent } from '../../core/event.js';
 import { asKnownEvent } from '../../core/eventGuards.js';

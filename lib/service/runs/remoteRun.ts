@@ -1,6 +1,5 @@
 import { catchError, concatMap, defer, delayWhen, EMPTY, exhaustMap, filter, finalize, interval, map } from 'rxjs';
-import { merge, retry, share, Subject, take, takeUntil, throwError, timer } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { merge, retry, share, Subject, take, takeUntil, throwError, timer, type Observable } from 'rxjs';
 import { RemoteRunError } from '../../transport/fromServerSentEvents.js';
 import { isLeftEvent } from './leftEvent.js';
 import { keepDescription } from './trustedDescription.js';

@@ -1,5 +1,4 @@
-import { tap } from 'rxjs';
-import type { MonoTypeOperatorFunction } from 'rxjs';
+import { tap, type MonoTypeOperatorFunction } from 'rxjs';
 import type { StreamEvent } from '../../core/event.js';
 
 const events = /* @__PURE__ */ new WeakSet<StreamEvent>();

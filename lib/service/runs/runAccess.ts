@@ -1,6 +1,5 @@
 import { asyncScheduler, catchError, defaultIfEmpty, defer, endWith, from, ignoreElements, map, mergeMap } from 'rxjs';
-import { take, tap, throwIfEmpty } from 'rxjs';
-import type { Observable, ObservableInput } from 'rxjs';
+import { take, tap, throwIfEmpty, type Observable, type ObservableInput } from 'rxjs';
 import { ConfigurationError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { estimateSize } from './estimateSize.js';

@@ -1,11 +1,9 @@
 import { asyncScheduler, AsyncSubject, concat, defer, EMPTY, ignoreElements, map, merge } from 'rxjs';
-import { Subject, Subscription, take, takeUntil, tap, throwError, timer } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { Subject, Subscription, take, takeUntil, tap, throwError, timer, type Observable } from 'rxjs';
 import { createOperator } from '../../core/createOperator.js';
 import type { StreamEvent } from '../../core/event.js';
 import { MAX_TIMER_DELAY, requireNumber } from '../../core/options.js';
-import { createCompactor } from '../../transport/compactEvents.js';
-import type { CompactEvent } from '../../transport/compactEvents.js';
+import { createCompactor, type CompactEvent } from '../../transport/compactEvents.js';
 import { describeError } from '../../transport/publicError.js';
 import { randomId } from '../../transport/randomId.js';
 import { ExecutorLostError, isElsewhere, RunAbandonedError, RunTakenError } from './runErrors.js';

@@ -1,5 +1,4 @@
-import { catchError, concat } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { catchError, concat, type Observable } from 'rxjs';
 import { requireNumber } from '../../core/options.js';
 import { RequestError } from '../http/requestError.js';
 import type { OwnerLimits } from '../ownerLimits.js';

@@ -1,5 +1,4 @@
-import { concat } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { concat, type Observable } from 'rxjs';
 import type { StreamEvent } from '../../core/event.js';
 import { memoryLog } from '../stores/memory/memoryLog.js';
 import { RunLife } from './runLife.js';

@@ -1,5 +1,4 @@
-import { concat, concatMap, defaultIfEmpty, filter, map, of, onErrorResumeNext, take } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { concat, concatMap, defaultIfEmpty, filter, map, of, onErrorResumeNext, take, type Observable } from 'rxjs';
 import type { RunResult } from '../../core/event.js';
 import { answerOf } from '../../core/message.js';
 import type { RunMessage } from '../ports/runLog.js';

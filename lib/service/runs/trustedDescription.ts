@@ -1,6 +1,5 @@
 import type { JsonObject } from '../../core/json/json.js';
-import { remoteRunError } from '../../transport/fromServerSentEvents.js';
-import type { RemoteRunError } from '../../transport/fromServerSentEvents.js';
+import { remoteRunError, type RemoteRunError } from '../../transport/fromServerSentEvents.js';
 
 /** Only descriptions that this service has written for a browser. */
 const descriptions = /* @__PURE__ */ new WeakMap<object, JsonObject>();

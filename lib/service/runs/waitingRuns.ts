@@ -1,5 +1,4 @@
-import { bufferCount, concatMap, defer, forkJoin, from, map, take, toArray } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { bufferCount, concatMap, defer, forkJoin, from, map, take, toArray, type Observable } from 'rxjs';
 import { omitUndefined } from '../../core/json/json.js';
 import { isUnguessable } from '../../transport/randomId.js';
 import type { WaitingPage, WaitingRun } from '../../transport/waitingRun.js';

@@ -1,7 +1,6 @@
 import { defer, filter, finalize, ignoreElements, of, retry, startWith, Subject, take, throwError } from 'rxjs';
 import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
-import { createSemaphore } from '../../core/semaphore.js';
-import type { Semaphore } from '../../core/semaphore.js';
+import { createSemaphore, type Semaphore } from '../../core/semaphore.js';
 import { RunTakenError } from './runErrors.js';
 
 /** How often the work for a request is retried when another process changes its record. */

@@ -1,5 +1,4 @@
-import { EMPTY } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { EMPTY, type Observable } from 'rxjs';
 import type { RunOptions } from '../../agent/createAgent.js';
 import { innerAgentOf } from '../../core/innerAgent.js';
 import type { Tool } from '../../core/tool.js';

@@ -1,6 +1,5 @@
 import { catchError, concat, concatMap, defer, filter, finalize, of, ReplaySubject, share } from 'rxjs';
-import { startWith, Subject, takeWhile, tap, throttle, throwError } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { startWith, Subject, takeWhile, tap, throttle, throwError, type Observable } from 'rxjs';
 import { ConfigurationError } from '../../core/errors.js';
 import type { StreamEvent } from '../../core/event.js';
 import type { JsonObject } from '../../core/json/json.js';

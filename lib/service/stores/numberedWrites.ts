@@ -1,5 +1,4 @@
-import { concat, defer, ignoreElements, tap, timer } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { concat, defer, ignoreElements, tap, timer, type Observable } from 'rxjs';
 import type { StreamEvent } from '../../core/event.js';
 import type { RunLog } from '../ports/runLog.js';
 

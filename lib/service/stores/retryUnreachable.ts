@@ -1,5 +1,4 @@
-import { asyncScheduler, defer, retry, throwError, timer } from 'rxjs';
-import type { MonoTypeOperatorFunction } from 'rxjs';
+import { asyncScheduler, defer, retry, throwError, timer, type MonoTypeOperatorFunction } from 'rxjs';
 import { isEnded } from '../ports/isEnded.js';
 
 /** The longest delay between two attempts, in milliseconds. */

@@ -1,5 +1,4 @@
-import { concatMap, defer, EMPTY, endWith, ignoreElements, map } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { concatMap, defer, EMPTY, endWith, ignoreElements, map, type Observable } from 'rxjs';
 import type { StreamEvent } from '../../core/event.js';
 import { randomId } from '../../transport/randomId.js';
 import type { Kernel } from '../kernel.js';

@@ -1,10 +1,8 @@
 import { withoutPrefix } from '../../core/chunk.js';
 import type { RunResult, StreamEvent } from '../../core/event.js';
 import { asKnownEvent } from '../../core/eventGuards.js';
-import { asArray, objectOrEmpty } from '../../core/json/json.js';
-import type { JsonValue } from '../../core/json/json.js';
-import { hasToolResults, joinedResult } from '../../core/message.js';
-import type { Message } from '../../core/message.js';
+import { asArray, objectOrEmpty, type JsonValue } from '../../core/json/json.js';
+import { hasToolResults, joinedResult, type Message } from '../../core/message.js';
 import type { ServerTool } from '../../core/metadata.js';
 import { describeError } from '../../transport/publicError.js';
 import type { UiMessageChunk } from './chunks.js';

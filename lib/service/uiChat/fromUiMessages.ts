@@ -1,5 +1,4 @@
-import { answersFrom } from '../../core/approval.js';
-import type { CallAnswers, Decision } from '../../core/approval.js';
+import { answersFrom, type CallAnswers, type Decision } from '../../core/approval.js';
 import type { Checkpoint } from '../../core/checkpoint.js';
 import { ConfigurationError } from '../../core/errors.js';
 import type { StreamEvent } from '../../core/event.js';

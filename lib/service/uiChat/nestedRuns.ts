@@ -1,6 +1,5 @@
 import type { WaitingCall } from '../../core/approval.js';
-import { createViewFold } from '../../operators/view/viewFold.js';
-import type { ViewFold } from '../../operators/view/viewFold.js';
+import { createViewFold, type ViewFold } from '../../operators/view/viewFold.js';
 import { emptyView } from '../../operators/view/view.js';
 import type { NestedEvent } from '../../core/event.js';
 import type { KnownEvent } from '../../core/eventGuards.js';

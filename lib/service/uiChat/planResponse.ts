@@ -1,5 +1,4 @@
-import { EMPTY, tap } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { EMPTY, tap, type Observable } from 'rxjs';
 import { ConfigurationError } from '../../core/errors.js';
 import type { RunResult, StreamEvent } from '../../core/event.js';
 import { isMessage, isResult, isToolWaiting } from '../../core/eventGuards.js';
@@ -16,8 +15,7 @@ import { EventLog } from '../runs/eventLog.js';
 import type { RunPlan } from '../runs/executeRun.js';
 import type { Client } from '../client.js';
 import type { UiMessage } from './chunks.js';
-import { fromUiMessages, isUiMessage } from './fromUiMessages.js';
-import type { KeptResponse, UiConversation } from './fromUiMessages.js';
+import { fromUiMessages, isUiMessage, type KeptResponse, type UiConversation } from './fromUiMessages.js';
 
 /** The run that writes a message, and the public events of the message before it. */
 interface PlannedResponse {

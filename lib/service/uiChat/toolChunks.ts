@@ -1,9 +1,7 @@
 import type { WaitingCall } from '../../core/approval.js';
-import { argumentsDelta } from '../../core/chunk.js';
-import type { ToolCallFragment } from '../../core/chunk.js';
+import { argumentsDelta, type ToolCallFragment } from '../../core/chunk.js';
 import type { ToolCallEvent, ToolResultEvent, ToolStartEvent, ToolWaitingEvent } from '../../core/event.js';
-import { tryParseJson } from '../../core/json/json.js';
-import type { JsonValue } from '../../core/json/json.js';
+import { tryParseJson, type JsonValue } from '../../core/json/json.js';
 import type { ServerTool } from '../../core/metadata.js';
 import type { UiMessageChunk } from './chunks.js';
 import { outputText, resultChunk } from './uiParts.js';

@@ -1,20 +1,17 @@
-import { concat, concatMap, map } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { concat, concatMap, map, type Observable } from 'rxjs';
 import { ConfigurationError } from '../../core/errors.js';
 import { isRecord, tryParseJson } from '../../core/json/json.js';
 import { requireNumber } from '../../core/options.js';
 import type { HandledAgent } from '../handledAgent.js';
 import { namedId, RequestError, requireJson, requireName } from '../http/requestError.js';
-import { kernelOf } from '../kernel.js';
-import type { Kernel } from '../kernel.js';
+import { kernelOf, type Kernel } from '../kernel.js';
 import type { Client } from '../client.js';
 import type { AgentHandler, Service } from '../service.js';
 import type { ServiceOptions } from '../serviceOptions.js';
 import { ChatRuns } from './chatRuns.js';
 import type { UiMessage } from './chunks.js';
 import { filterResponses, planResponse, responseId } from './planResponse.js';
-import { messageResponse } from './uiMessageResponse.js';
-import type { UiMessageResponseOptions } from './uiMessageResponse.js';
+import { messageResponse, type UiMessageResponseOptions } from './uiMessageResponse.js';
 
 export interface UiChatProtocolOptions extends Omit<UiMessageResponseOptions, 'messageId' | 'continues' | 'onError'> {
   /**

@@ -1,8 +1,7 @@
 import type { Observable } from 'rxjs';
 import type { StreamEvent } from '../../core/event.js';
 import type { SharedRun } from '../runs/sharedRun.js';
-import { createResponse } from '../http/runResponse.js';
-import type { RunFormat } from '../http/runResponse.js';
+import { createResponse, type RunFormat } from '../http/runResponse.js';
 import { ChunkEncoder } from './chunkEncoder.js';
 import type { UiMessageStreamOptions } from './options.js';
 

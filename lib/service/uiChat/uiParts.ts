@@ -1,8 +1,7 @@
 import type { FinishReason } from '../../core/chunk.js';
 import type { ResultEvent, StreamEvent } from '../../core/event.js';
 import { isResult } from '../../core/eventGuards.js';
-import { objectOrEmpty, omitUndefined } from '../../core/json/json.js';
-import type { JsonObject, JsonValue } from '../../core/json/json.js';
+import { objectOrEmpty, omitUndefined, type JsonObject, type JsonValue } from '../../core/json/json.js';
 import type { FilePart, Message, SourcePart, ToolResultPart } from '../../core/message.js';
 import type { UiFileChunk, UiFinishReason, UiPromptPart, UiMessageChunk, UiToolChunk } from './chunks.js';
 

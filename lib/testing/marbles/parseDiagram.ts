@@ -1,7 +1,5 @@
-import { readMarbles, readSubscriptions, reject } from './line.js';
-import type { DiagramLine, SourceLine } from './line.js';
-import { readDefinitions, readError, resolveValues } from './values.js';
-import type { Definitions } from './values.js';
+import { readMarbles, readSubscriptions, reject, type DiagramLine, type SourceLine } from './line.js';
+import { readDefinitions, readError, resolveValues, type Definitions } from './values.js';
 
 /** A parsed diagram. */
 export interface Diagram {

@@ -1,10 +1,8 @@
-import { take } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { take, type Observable } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import { ConfigurationError } from '../../core/errors.js';
 import { isRecord } from '../../core/json/json.js';
-import { drawnSubscriptions } from './line.js';
-import type { DiagramLine } from './line.js';
+import { drawnSubscriptions, type DiagramLine } from './line.js';
 import type { Diagram } from './parseDiagram.js';
 import { parseDiagram } from './parseDiagram.js';
 

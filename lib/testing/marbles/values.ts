@@ -1,6 +1,5 @@
 import { isRecord } from '../../core/json/json.js';
-import { reject } from './line.js';
-import type { SourceLine } from './line.js';
+import { reject, type SourceLine } from './line.js';
 
 interface Definition {
   readonly json: unknown;

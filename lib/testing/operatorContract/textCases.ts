@@ -1,5 +1,4 @@
-import { NEVER, concat, from, throwError } from 'rxjs';
-import type { OperatorFunction } from 'rxjs';
+import { NEVER, concat, from, throwError, type OperatorFunction } from 'rxjs';
 import type { StreamEvent } from '../../core/event.js';
 import { inVirtualTime } from '../inVirtualTime.js';
 import { expectSame, fail, record } from './record.js';

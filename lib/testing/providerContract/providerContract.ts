@@ -12,8 +12,7 @@ import {
   withUnknownEvents,
 } from './recordedAnswer.js';
 import type { RecordedAnswer } from './recordedAnswer.js';
-import { recordedResponse, recordedServer } from './recordedServer.js';
-import type { BodyOptions, RecordedServer } from './recordedServer.js';
+import { recordedResponse, recordedServer, type BodyOptions, type RecordedServer } from './recordedServer.js';
 import type { Plain } from '../../core/typesOf.js';
 
 /** One check of the provider contract, for any test runner. */

@@ -1,5 +1,4 @@
-import { asyncScheduler } from 'rxjs';
-import type { SchedulerLike } from 'rxjs';
+import { asyncScheduler, type SchedulerLike } from 'rxjs';
 import { omitUndefined } from '../../core/json/json.js';
 import type { Usage } from '../../core/usage.js';
 import type { CachedPrompt } from './dialects/dialect.js';

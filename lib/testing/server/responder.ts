@@ -10,8 +10,7 @@ import { googleInteractions } from './dialects/googleInteractions/googleInteract
 import { ollama } from './dialects/ollama/ollama.js';
 import { responses } from './dialects/responses/responses.js';
 import { requireNumber } from '../../core/options.js';
-import { behaviourFor, requireBehaviour } from './options.js';
-import type { ServedRequest, ServedTurn, ServeOptions } from './options.js';
+import { behaviourFor, requireBehaviour, type ServedRequest, type ServedTurn, type ServeOptions } from './options.js';
 import { PromptCache } from './promptCache.js';
 import { errorResponse, playedResponse, rawResponse, scriptedResponse } from './response.js';
 import type { PlayedTurn, ServedResponse } from './response.js';

@@ -1,16 +1,11 @@
-import { catchError, concat, concatMap, defer, from, map, of, takeWhile, timer } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { catchError, concat, concatMap, defer, from, map, of, takeWhile, timer, type Observable } from 'rxjs';
 import type { Chunk } from '../../core/chunk.js';
 import { errorText } from '../../core/errors.js';
-import { isJsonObject } from '../../core/json/json.js';
-import type { JsonObject } from '../../core/json/json.js';
-import { usageOf } from '../../core/usage.js';
-import type { Usage } from '../../core/usage.js';
-import { outputFor, play } from '../script.js';
-import type { ScriptedOutput, Script } from '../script.js';
+import { isJsonObject, type JsonObject } from '../../core/json/json.js';
+import { usageOf, type Usage } from '../../core/usage.js';
+import { outputFor, play, type ScriptedOutput, type Script } from '../script.js';
 import type { Dialect, DialectFrame, DialectWriter, Refusal } from './dialects/dialect.js';
-import { bytesOf, concatBytes, framingOf } from './framing.js';
-import type { Framing } from './framing.js';
+import { bytesOf, concatBytes, framingOf, type Framing } from './framing.js';
 import type { Behaviour, ServedRequest, ServedTurn } from './options.js';
 import type { PromptCache } from './promptCache.js';
 

@@ -1,15 +1,12 @@
-import { createServer } from 'node:http';
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { concatMap, from, fromEvent, map, ReplaySubject, takeUntil, toArray } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { concatMap, from, fromEvent, map, ReplaySubject, takeUntil, toArray, type Observable } from 'rxjs';
 import { errorText } from '../../core/errors.js';
 import { parseJsonOrText } from '../../core/json/json.js';
 import type { Script } from '../script.js';
 import { concatBytes } from './framing.js';
 import type { ServedRequest, ServedTurn, ServeOptions } from './options.js';
-import { respond } from './respond.js';
-import type { Progress } from './respond.js';
+import { respond, type Progress } from './respond.js';
 import { basePath, createResponder } from './responder.js';
 
 /**

@@ -1,8 +1,7 @@
 import type { RecordedExchange } from '../../observe/recording/recordedExchange.js';
 import type { Recording } from '../../observe/recording/recordFetch.js';
 import type { Behaviour, ServeOptions } from './options.js';
-import { serveModel } from './serveModel.js';
-import type { LoopbackServer } from './serveModel.js';
+import { serveModel, type LoopbackServer } from './serveModel.js';
 
 /**
  * Serves a recording of `recordFetch`: the first request receives the first recorded response with its status, headers

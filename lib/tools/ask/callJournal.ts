@@ -1,10 +1,7 @@
-import { isDecision, MAX_ANSWERS } from '../../core/approval.js';
-import type { CallAnswers, Question, WaitingCall } from '../../core/approval.js';
+import { isDecision, MAX_ANSWERS, type CallAnswers, type Question, type WaitingCall } from '../../core/approval.js';
 import type { Checkpoint, ResumedRun } from '../../core/checkpoint.js';
-import { startState } from '../../core/event.js';
-import type { RunEvent, TurnMessageEvent } from '../../core/event.js';
-import { finiteNumber, objectOrEmpty } from '../../core/json/json.js';
-import type { JsonObject, JsonValue } from '../../core/json/json.js';
+import { startState, type RunEvent, type TurnMessageEvent } from '../../core/event.js';
+import { finiteNumber, objectOrEmpty, type JsonObject, type JsonValue } from '../../core/json/json.js';
 import { modelMessage, toolCallsOf, toolErrorTexts, unfinishedResult, userMessage } from '../../core/message.js';
 import type { Message, ToolCallPart, ToolResultPart } from '../../core/message.js';
 import { readCheckpoint } from '../../core/readCheckpoint.js';

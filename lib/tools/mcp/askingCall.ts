@@ -2,14 +2,12 @@ import type { ElicitResult } from '@modelcontextprotocol/client';
 import { BehaviorSubject, catchError, concatMap, defer, delay, filter, finalize, forkJoin, from } from 'rxjs';
 import { lastValueFrom, map, Observable, of, Subject, take, takeUntil, tap, throwError, throwIfEmpty } from 'rxjs';
 import type { ObservableInput } from 'rxjs';
-import { isRecord, objectOrEmpty, omitUndefined } from '../../core/json/json.js';
-import type { JsonObject } from '../../core/json/json.js';
+import { isRecord, objectOrEmpty, omitUndefined, type JsonObject } from '../../core/json/json.js';
 import type { OuterRun } from '../../core/nested.js';
 import { TimeoutError } from '../../core/timeoutError.js';
 import { ToolHandle } from '../../operators/execute/toolHandle.js';
 import type { McpCallOptions, McpClient } from './client.js';
-import { refusal, requiredPages } from './serverQuestion.js';
-import type { Elicit } from './serverQuestion.js';
+import { refusal, requiredPages, type Elicit } from './serverQuestion.js';
 
 /** Answers requests of a server by method. */
 export type ServerRequests = Readonly<Record<string, (params: JsonObject) => ObservableInput<JsonObject>>>;

@@ -1,11 +1,9 @@
 import type { Tool as ServerTool } from '@modelcontextprotocol/client';
 import { asyncScheduler, concat, defer, EMPTY, exhaustMap, filter, ignoreElements, map, Observable, of } from 'rxjs';
-import { repeat, ReplaySubject, share, tap, timer } from 'rxjs';
-import type { Subscriber } from 'rxjs';
+import { repeat, ReplaySubject, share, tap, timer, type Subscriber } from 'rxjs';
 import { ConnectionError } from '../../core/errors.js';
 import { asArray, isRecord, nonEmptyString, objectOrEmpty } from '../../core/json/json.js';
-import { anyResult, cancelReason, fromRequest, isTooDeepForClient } from './client.js';
-import type { McpClient } from './client.js';
+import { anyResult, cancelReason, fromRequest, isTooDeepForClient, type McpClient } from './client.js';
 
 const listChanged = 'notifications/tools/list_changed';
 

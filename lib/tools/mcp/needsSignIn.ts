@@ -1,11 +1,7 @@
-import { catchError, concatMap, defer, from, map, of, share } from 'rxjs';
-import type { Observable } from 'rxjs';
-import { isRecord } from '../../core/json/json.js';
-import type { JsonObject } from '../../core/json/json.js';
-import { anyResult, fromRequest } from './client.js';
-import type { McpSession } from './client.js';
-import { stateOf } from './mcpSignIn.js';
-import type { McpSignIn } from './mcpSignIn.js';
+import { catchError, concatMap, defer, from, map, of, share, type Observable } from 'rxjs';
+import { isRecord, type JsonObject } from '../../core/json/json.js';
+import { anyResult, fromRequest, type McpSession } from './client.js';
+import { stateOf, type McpSignIn } from './mcpSignIn.js';
 
 type Need = false | JsonObject;
 

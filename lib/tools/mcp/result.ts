@@ -1,8 +1,7 @@
 import type { CallToolResult, ContentBlock } from '@modelcontextprotocol/client';
 import { RivuletError } from '../../core/errors.js';
 import { isSameJson } from '../../core/json/equal.js';
-import { asArray, isJsonObject, omit, tryParseJson } from '../../core/json/json.js';
-import type { JsonObject, JsonValue } from '../../core/json/json.js';
+import { asArray, isJsonObject, omit, tryParseJson, type JsonObject, type JsonValue } from '../../core/json/json.js';
 import type { FilePart } from '../../core/message.js';
 
 /**

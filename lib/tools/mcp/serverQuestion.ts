@@ -1,9 +1,7 @@
-import { catchError, map, of, throwError } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { catchError, map, of, throwError, type Observable } from 'rxjs';
 import { ProtocolError } from '../../core/errors.js';
 import { hash } from '../../core/hash.js';
-import { asArray, isRecord, objectOrEmpty, omit } from '../../core/json/json.js';
-import type { JsonObject, JsonValue } from '../../core/json/json.js';
+import { asArray, isRecord, objectOrEmpty, omit, type JsonObject, type JsonValue } from '../../core/json/json.js';
 import type { PlainSchema } from '../../core/schema.js';
 import { noParameters } from '../../core/tool.js';
 import { ToolFailure } from '../../operators/execute/toolFailure.js';

@@ -1,5 +1,4 @@
-import { objectOrEmpty } from '../../core/json/json.js';
-import type { JsonObject } from '../../core/json/json.js';
+import { objectOrEmpty, type JsonObject } from '../../core/json/json.js';
 
 export const AG_UI_VERSION = '1.0';
 

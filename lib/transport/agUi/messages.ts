@@ -1,5 +1,4 @@
-import { isRecord, objectOrEmpty, tryParseJson } from '../../core/json/json.js';
-import type { JsonObject, JsonValue } from '../../core/json/json.js';
+import { isRecord, objectOrEmpty, tryParseJson, type JsonObject, type JsonValue } from '../../core/json/json.js';
 import type {
   FilePart,
   Message,

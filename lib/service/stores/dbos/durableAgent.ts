@@ -1,6 +1,5 @@
 import { catchError, concat, concatMap, defaultIfEmpty, defer, EMPTY, from } from 'rxjs';
-import { ignoreElements, map, merge, of, switchMap, take } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { ignoreElements, map, merge, of, switchMap, take, type Observable } from 'rxjs';
 import { messagesOf } from '../../../core/input.js';
 import { isResult } from '../../../core/eventGuards.js';
 import type { StreamEvent } from '../../../core/event.js';
@@ -12,8 +11,7 @@ import type { RunLog } from '../../ports/runLog.js';
 import type { RunPlan } from '../../runs/executeRun.js';
 import type { RunStore } from '../../ports/runStore.js';
 import { randomId } from '../../../transport/randomId.js';
-import { DEFAULT_QUEUE, DEFAULT_VERSION, WORKFLOW } from './engine.js';
-import type { DurableNames, DurableQueue } from './engine.js';
+import { DEFAULT_QUEUE, DEFAULT_VERSION, WORKFLOW, type DurableNames, type DurableQueue } from './engine.js';
 
 /** Options of `durableAgent`. */
 export interface DurableAgentOptions extends DurableNames {

@@ -1,6 +1,5 @@
 import { concat, concatMap, defer, EMPTY, exhaustMap, finalize, from, ignoreElements, interval, map } from 'rxjs';
-import { merge, NEVER, of, retry, Subject, takeUntil, tap, timer } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { merge, NEVER, of, retry, Subject, takeUntil, tap, timer, type Observable } from 'rxjs';
 import type { HandledAgent } from '../../handledAgent.js';
 import { Kernel } from '../../kernel.js';
 import { executeStored } from './executeStored.js';
@@ -10,13 +9,10 @@ import type { RunLog } from '../../ports/runLog.js';
 import type { RunRecord, RunStore } from '../../ports/runStore.js';
 import { randomId } from '../../../transport/randomId.js';
 import { createDoor } from './workerDoor.js';
-import { DEFAULT_QUEUE, DEFAULT_VERSION, WORKFLOW } from './engine.js';
-import type { DurableEngine, DurableNames } from './engine.js';
-import { readHealth } from './health.js';
-import type { DurableHealth } from './health.js';
+import { DEFAULT_QUEUE, DEFAULT_VERSION, WORKFLOW, type DurableEngine, type DurableNames } from './engine.js';
+import { readHealth, type DurableHealth } from './health.js';
 import { removeEnded, resumeAbandoned, retryParked } from './upkeep.js';
-import { holdWorkerLock } from './workerLock.js';
-import type { LockClient, WorkerLock } from './workerLock.js';
+import { holdWorkerLock, type LockClient, type WorkerLock } from './workerLock.js';
 import { requireNumber } from '../../../core/options.js';
 
 /** Options of `durableWorker`. */

@@ -1,5 +1,4 @@
-import { defer, from } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { defer, from, type Observable } from 'rxjs';
 
 /** The functions of the class `DBOS` of `@dbos-inc/dbos-sdk` that a worker needs. */
 export interface DurableEngine extends WorkflowList {

@@ -1,6 +1,5 @@
 import { catchError, concat, concatMap, defer, EMPTY, filter, ignoreElements, map, of, tap, throwError } from 'rxjs';
-import { asyncScheduler } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { asyncScheduler, type Observable } from 'rxjs';
 import { ConfigurationError, errorText } from '../../../core/errors.js';
 import { isCheckpoint, isTurn } from '../../../core/eventGuards.js';
 import type { Kernel } from '../../kernel.js';

@@ -1,9 +1,7 @@
-import { asyncScheduler, count, forkJoin, map } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { asyncScheduler, count, forkJoin, map, type Observable } from 'rxjs';
 import { listAside } from '../../deadLetters.js';
 import type { RunStore } from '../../ports/runStore.js';
-import { listRuns } from './engine.js';
-import type { WorkflowList } from './engine.js';
+import { listRuns, type WorkflowList } from './engine.js';
 
 /** How the runs of a queue are. */
 export interface DurableHealth {

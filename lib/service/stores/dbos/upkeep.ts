@@ -1,11 +1,9 @@
 import { asyncScheduler, catchError, concatMap, defer, EMPTY, exhaustMap, filter, from, ignoreElements } from 'rxjs';
-import { interval, map, merge, timer, toArray } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { interval, map, merge, timer, toArray, type Observable } from 'rxjs';
 import { createDeadLetters, listAside } from '../../deadLetters.js';
 import type { RunLog } from '../../ports/runLog.js';
 import type { RunRecord, RunStore } from '../../ports/runStore.js';
-import { listRuns } from './engine.js';
-import type { DurableEngine } from './engine.js';
+import { listRuns, type DurableEngine } from './engine.js';
 import type { WorkerLock } from './workerLock.js';
 
 /** What a worker works with. */

@@ -8,10 +8,8 @@ import type { MessageRoom, RunLog, SentMessage } from '../../ports/runLog.js';
 import { estimateSize } from '../../runs/estimateSize.js';
 import { EventLog, readLog } from '../../runs/eventLog.js';
 import type { Envelope } from '../../runs/lateReader.js';
-import { DEFAULT_MAX_AGE, DEFAULT_MAX_BYTES } from './memoryStore.js';
-import type { MemoryOptions } from './memoryStore.js';
-import { createMemoryTable } from './memoryTable.js';
-import type { MemoryEntry } from './memoryTable.js';
+import { DEFAULT_MAX_AGE, DEFAULT_MAX_BYTES, type MemoryOptions } from './memoryStore.js';
+import { createMemoryTable, type MemoryEntry } from './memoryTable.js';
 
 interface LoggedRun extends MemoryEntry {
   readonly log: EventLog<StreamEvent>;

@@ -1,10 +1,8 @@
 import { asyncScheduler, defer, of } from 'rxjs';
 import { requireNumber } from '../../../core/options.js';
 import { estimateSize } from '../../runs/estimateSize.js';
-import { PAGE_SIZE, pageOf, placeOf } from '../recordPage.js';
-import type { ListPlace } from '../recordPage.js';
-import { createMemoryTable } from './memoryTable.js';
-import type { MemoryEntry, MemoryRules } from './memoryTable.js';
+import { PAGE_SIZE, pageOf, placeOf, type ListPlace } from '../recordPage.js';
+import { createMemoryTable, type MemoryEntry, type MemoryRules } from './memoryTable.js';
 import type { ListedRecord, RecordStore, StorableRecord, Stored } from '../../ports/recordStore.js';
 import type { RunRecord } from '../../ports/runStore.js';
 

@@ -1,5 +1,4 @@
-import { catchError, defer, from, map } from 'rxjs';
-import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
+import { catchError, defer, from, map, type MonoTypeOperatorFunction, type Observable } from 'rxjs';
 import { isRecord } from '../../../core/json/json.js';
 import { retryUnreachable } from '../retryUnreachable.js';
 

@@ -1,5 +1,4 @@
-import { concatMap, from, ignoreElements } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { concatMap, from, ignoreElements, type Observable } from 'rxjs';
 import type { PostgresClient } from './client.js';
 
 /** One version of the tables. */

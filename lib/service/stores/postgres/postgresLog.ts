@@ -1,12 +1,10 @@
-import { asyncScheduler, concatMap, defer, ignoreElements, map, of, tap } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { asyncScheduler, concatMap, defer, ignoreElements, map, of, tap, type Observable } from 'rxjs';
 import type { JsonObject } from '../../../core/json/json.js';
 import { requireNumber } from '../../../core/options.js';
 import { RunFullError, RunNotFoundError, RunTakenError } from '../../runs/runErrors.js';
 import type { RunLog } from '../../ports/runLog.js';
 import { createBatches } from '../batches.js';
-import { createRunReader, eventsOf, followTail, messageOf, requirePosition } from '../followTail.js';
-import type { Tail } from '../followTail.js';
+import { createRunReader, eventsOf, followTail, messageOf, requirePosition, type Tail } from '../followTail.js';
 import { numberWrites } from '../numberedWrites.js';
 import { createWakeUps } from '../wakeUps.js';
 import { DEFAULT_MAX_AGE, DEFAULT_RETRY_TIME, retryConnection, rowsOf } from './client.js';

@@ -1,5 +1,4 @@
-import { asyncScheduler, concatMap, defer, map, of, tap } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { asyncScheduler, concatMap, defer, map, of, tap, type Observable } from 'rxjs';
 import { requireNumber } from '../../../core/options.js';
 import type { ChatRecord } from '../../chats/chatStore.js';
 import { PAGE_SIZE, pageOf, placeOf } from '../recordPage.js';

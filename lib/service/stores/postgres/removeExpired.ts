@@ -1,7 +1,5 @@
-import { asyncScheduler, concatMap, defer, endWith, from, ignoreElements, of } from 'rxjs';
-import type { Observable } from 'rxjs';
-import { retryConnection, rowsOf } from './client.js';
-import type { PostgresClient } from './client.js';
+import { asyncScheduler, concatMap, defer, endWith, from, ignoreElements, of, type Observable } from 'rxjs';
+import { retryConnection, rowsOf, type PostgresClient } from './client.js';
 
 /** Milliseconds. */
 const INTERVAL = 60_000;

@@ -1,5 +1,4 @@
-import { defer, from } from 'rxjs';
-import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
+import { defer, from, type MonoTypeOperatorFunction, type Observable } from 'rxjs';
 import { retryUnreachable } from '../retryUnreachable.js';
 
 /**

@@ -1,15 +1,12 @@
-import { concatMap, defer, ignoreElements, map, tap } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { concatMap, defer, ignoreElements, map, tap, type Observable } from 'rxjs';
 import type { JsonObject } from '../../../core/json/json.js';
 import { requireNumber } from '../../../core/options.js';
 import { RunFullError, RunNotFoundError, RunTakenError } from '../../runs/runErrors.js';
 import type { RunLog } from '../../ports/runLog.js';
-import { createRunReader, eventsOf, followTail, messageOf, requirePosition } from '../followTail.js';
-import type { Tail } from '../followTail.js';
+import { createRunReader, eventsOf, followTail, messageOf, requirePosition, type Tail } from '../followTail.js';
 import { numberWrites } from '../numberedWrites.js';
 import { createWakeUps } from '../wakeUps.js';
-import { evaluate, retryConnection } from './client.js';
-import type { RedisClient, RedisScript } from './client.js';
+import { evaluate, retryConnection, type RedisClient, type RedisScript } from './client.js';
 import { APPEND, END, FULL, READ, SEND, STATE } from './scripts.js';
 
 /** Options of `redisLog`. */

@@ -1,7 +1,6 @@
 import type { ToolCallFragment } from '../../../core/chunk.js';
 import { ConfigurationError } from '../../../core/errors.js';
-import { isJsonObject, tryParseJson } from '../../../core/json/json.js';
-import type { JsonObject, JsonValue } from '../../../core/json/json.js';
+import { isJsonObject, tryParseJson, type JsonObject, type JsonValue } from '../../../core/json/json.js';
 import type { ProviderData } from '../../../core/providerPart.js';
 
 export interface CompleteCall {

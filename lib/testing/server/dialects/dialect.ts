@@ -1,7 +1,6 @@
 import type { Chunk } from '../../../core/chunk.js';
 import { ConfigurationError } from '../../../core/errors.js';
-import { isRecord, nonEmptyString, omitUndefined } from '../../../core/json/json.js';
-import type { JsonObject } from '../../../core/json/json.js';
+import { isRecord, nonEmptyString, omitUndefined, type JsonObject } from '../../../core/json/json.js';
 import type { Message } from '../../../core/message.js';
 import type { Usage } from '../../../core/usage.js';
 

@@ -1,5 +1,4 @@
-import { nonEmptyString } from '../../../core/json/json.js';
-import type { JsonObject } from '../../../core/json/json.js';
+import { nonEmptyString, type JsonObject } from '../../../core/json/json.js';
 
 /** The objections by their sources: where the vendor documents the rule, or a report of a refused request. */
 export type HistoryRules = Readonly<

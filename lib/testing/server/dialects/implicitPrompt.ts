@@ -1,5 +1,4 @@
-import { objectOrEmpty } from '../../../core/json/json.js';
-import type { JsonObject } from '../../../core/json/json.js';
+import { objectOrEmpty, type JsonObject } from '../../../core/json/json.js';
 import type { CachedPrompt } from './dialect.js';
 
 /** OpenAI caches every prefix (guide "Prompt caching"): for 30 minutes or `ttl`, by `prompt_cache_key`. */

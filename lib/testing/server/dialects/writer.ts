@@ -1,8 +1,6 @@
 import type { Chunk, FinishChunk } from '../../../core/chunk.js';
-import { createCallCollector } from './completeCalls.js';
-import type { CompleteCall } from './completeCalls.js';
-import { unsupportedChunk } from './dialect.js';
-import type { DialectFrame, DialectWriter } from './dialect.js';
+import { createCallCollector, type CompleteCall } from './completeCalls.js';
+import { unsupportedChunk, type DialectFrame, type DialectWriter } from './dialect.js';
 
 type Frames = readonly DialectFrame[];
 

@@ -1,5 +1,4 @@
-import { isJsonObject, isRecord, omit } from '../../../../core/json/json.js';
-import type { JsonObject } from '../../../../core/json/json.js';
+import { isJsonObject, isRecord, omit, type JsonObject } from '../../../../core/json/json.js';
 import type { CachedPrompt } from '../dialect.js';
 import { objectsIn } from '../history.js';
 

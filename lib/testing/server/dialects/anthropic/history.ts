@@ -1,8 +1,6 @@
-import { isJsonObject, nonEmptyString } from '../../../../core/json/json.js';
-import type { JsonObject, JsonValue } from '../../../../core/json/json.js';
+import { isJsonObject, nonEmptyString, type JsonObject, type JsonValue } from '../../../../core/json/json.js';
 import type { FilePart, Message, Part } from '../../../../core/message.js';
-import { createConversation, fileParts, objectsIn, outcomeOf, textParts, textsIn } from '../history.js';
-import type { Outcome } from '../history.js';
+import { createConversation, fileParts, objectsIn, outcomeOf, textParts, textsIn, type Outcome } from '../history.js';
 
 /** Thinking is not part of a message. */
 export function anthropicHistory(body: JsonObject): readonly Message[] {

@@ -1,9 +1,7 @@
-import { isJsonObject, isRecord, nonEmptyString, objectOrEmpty } from '../../../../core/json/json.js';
-import type { JsonObject } from '../../../../core/json/json.js';
+import { isJsonObject, isRecord, nonEmptyString, objectOrEmpty, type JsonObject } from '../../../../core/json/json.js';
 import { words } from '../../../../core/words.js';
 import { objectsIn } from '../history.js';
-import { textOf } from '../historyRules.js';
-import type { HistoryRules } from '../historyRules.js';
+import { textOf, type HistoryRules } from '../historyRules.js';
 
 /** Messages are the API's own, pages those of platform.claude.com; an issue reports a refused request. */
 export const historyRules: HistoryRules = {

@@ -1,5 +1,4 @@
-import { isJsonObject, nonEmptyString } from '../../../../core/json/json.js';
-import type { JsonObject } from '../../../../core/json/json.js';
+import { isJsonObject, nonEmptyString, type JsonObject } from '../../../../core/json/json.js';
 import type { Message, Part } from '../../../../core/message.js';
 import { createConversation, fileParts, objectsIn, outcomeWithFiles, roleOf, textParts } from '../history.js';
 

@@ -1,8 +1,6 @@
-import { isRecord, nonEmptyString } from '../../../../core/json/json.js';
-import type { JsonObject } from '../../../../core/json/json.js';
+import { isRecord, nonEmptyString, type JsonObject } from '../../../../core/json/json.js';
 import { objectsIn } from '../history.js';
-import { textOf } from '../historyRules.js';
-import type { HistoryRules } from '../historyRules.js';
+import { textOf, type HistoryRules } from '../historyRules.js';
 
 /** These hold for any server. The messages are OpenAI's. */
 export const historyRules: HistoryRules = {

@@ -1,9 +1,7 @@
 import type { Chunk, ToolCallFragment } from '../../../../core/chunk.js';
 import { hash } from '../../../../core/hash.js';
-import { isJsonObject, nonEmptyString, omitUndefined } from '../../../../core/json/json.js';
-import type { JsonObject } from '../../../../core/json/json.js';
-import { refusal } from '../dialect.js';
-import type { Dialect, DialectFrame, Refusal } from '../dialect.js';
+import { isJsonObject, nonEmptyString, omitUndefined, type JsonObject } from '../../../../core/json/json.js';
+import { refusal, type Dialect, type DialectFrame, type Refusal } from '../dialect.js';
 import { objectsIn } from '../history.js';
 import { historyObjection } from '../historyRules.js';
 import { chatCompletions, refusalOf } from './chatCompletions.js';

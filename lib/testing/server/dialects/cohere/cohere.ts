@@ -1,12 +1,10 @@
 import type { SourceChunk, TextChunk, ThinkingChunk, ToolCallFragment } from '../../../../core/chunk.js';
 import { errorText } from '../../../../core/errors.js';
-import { isRecord, nonEmptyString, omitUndefined } from '../../../../core/json/json.js';
-import type { JsonObject } from '../../../../core/json/json.js';
+import { isRecord, nonEmptyString, omitUndefined, type JsonObject } from '../../../../core/json/json.js';
 import type { Usage } from '../../../../core/usage.js';
 import { chatHistory } from '../chatCompletions/history.js';
 import { splitJson } from '../completeCalls.js';
-import { refusal, typedFrame as frame } from '../dialect.js';
-import type { Dialect, DialectFrame, DialectWriter } from '../dialect.js';
+import { refusal, typedFrame as frame, type Dialect, type DialectFrame, type DialectWriter } from '../dialect.js';
 import { objectsIn } from '../history.js';
 import { historyObjection } from '../historyRules.js';
 import { createWriter } from '../writer.js';

@@ -1,8 +1,6 @@
-import { isJsonObject, nonEmptyString } from '../../../../core/json/json.js';
-import type { JsonObject } from '../../../../core/json/json.js';
+import { isJsonObject, nonEmptyString, type JsonObject } from '../../../../core/json/json.js';
 import type { FilePart, Message, Part } from '../../../../core/message.js';
-import { createConversation, fileParts, objectsIn, textParts, textsIn } from '../history.js';
-import type { Outcome } from '../history.js';
+import { createConversation, fileParts, objectsIn, textParts, textsIn, type Outcome } from '../history.js';
 
 /** Most calls have no id: results are matched by name and order. */
 export function googleHistory(body: JsonObject): readonly Message[] {

@@ -1,5 +1,4 @@
-import { isJsonObject, nonEmptyString } from '../../../../core/json/json.js';
-import type { JsonObject } from '../../../../core/json/json.js';
+import { isJsonObject, nonEmptyString, type JsonObject } from '../../../../core/json/json.js';
 import { objectsIn } from '../history.js';
 import type { HistoryRules } from '../historyRules.js';
 

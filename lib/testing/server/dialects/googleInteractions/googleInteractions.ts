@@ -1,10 +1,8 @@
 import type { Chunk, FinishChunk, MetadataChunk } from '../../../../core/chunk.js';
 import { errorText } from '../../../../core/errors.js';
-import { isJsonObject, nonEmptyString, omitUndefined } from '../../../../core/json/json.js';
-import type { JsonObject } from '../../../../core/json/json.js';
+import { isJsonObject, nonEmptyString, omitUndefined, type JsonObject } from '../../../../core/json/json.js';
 import type { Usage } from '../../../../core/usage.js';
-import { splitJson } from '../completeCalls.js';
-import type { CompleteCall } from '../completeCalls.js';
+import { splitJson, type CompleteCall } from '../completeCalls.js';
 import { providerCodeOf, totalOf, unsupportedChunk } from '../dialect.js';
 import type { Dialect, DialectFrame, DialectWriter } from '../dialect.js';
 import { objectsIn } from '../history.js';

@@ -8,11 +8,9 @@ import {
 } from '../../../../core/json/json.js';
 import type { JsonObject } from '../../../../core/json/json.js';
 import { words } from '../../../../core/words.js';
-import { refusal } from '../dialect.js';
-import type { Refusal } from '../dialect.js';
+import { refusal, type Refusal } from '../dialect.js';
 import { objectsIn } from '../history.js';
-import { historyObjection } from '../historyRules.js';
-import type { HistoryRules } from '../historyRules.js';
+import { historyObjection, type HistoryRules } from '../historyRules.js';
 
 /** `CreateModelInteraction` (SDK 3.1). */
 const requestFields: ReadonlySet<string> = /* @__PURE__ */ words(`

@@ -1,14 +1,12 @@
 import type { FinishChunk } from '../../../../core/chunk.js';
 import { errorText } from '../../../../core/errors.js';
-import { isRecord, nonEmptyString, omitUndefined } from '../../../../core/json/json.js';
-import type { JsonObject } from '../../../../core/json/json.js';
+import { isRecord, nonEmptyString, omitUndefined, type JsonObject } from '../../../../core/json/json.js';
 import { chatHistory } from '../chatCompletions/history.js';
 import { refusal, unsupportedChunk } from '../dialect.js';
 import type { Dialect, DialectFrame, DialectWriter, Refusal } from '../dialect.js';
 import { objectsIn } from '../history.js';
 import { createWriter } from '../writer.js';
-import { historyObjection } from '../historyRules.js';
-import type { HistoryRules } from '../historyRules.js';
+import { historyObjection, type HistoryRules } from '../historyRules.js';
 
 /**
  * `docs/openapi.yaml`, `ChatStreamEvent`: one delta per line, complete calls without ids, a last line with `done`.

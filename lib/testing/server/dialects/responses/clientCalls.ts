@@ -1,6 +1,5 @@
 import type { ToolCallFragment } from '../../../../core/chunk.js';
-import { isJsonObject, nonEmptyString, omitUndefined } from '../../../../core/json/json.js';
-import type { JsonObject } from '../../../../core/json/json.js';
+import { isJsonObject, nonEmptyString, omitUndefined, type JsonObject } from '../../../../core/json/json.js';
 
 export interface CallFields {
   readonly type: string;

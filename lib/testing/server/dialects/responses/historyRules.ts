@@ -1,7 +1,5 @@
-import { nonEmptyString } from '../../../../core/json/json.js';
-import type { JsonObject } from '../../../../core/json/json.js';
-import { textOf } from '../historyRules.js';
-import type { HistoryRules } from '../historyRules.js';
+import { nonEmptyString, type JsonObject } from '../../../../core/json/json.js';
+import { textOf, type HistoryRules } from '../historyRules.js';
 import { outputTypes } from './clientCalls.js';
 
 /** The messages are OpenAI's. */

@@ -1,8 +1,7 @@
 import { isJsonObject, isRecord, nonEmptyString, objectOrEmpty } from '../../../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../../../core/json/json.js';
 import { implicitPrompt } from '../implicitPrompt.js';
-import { refusal } from '../dialect.js';
-import type { Dialect, DialectFrame, Refusal } from '../dialect.js';
+import { refusal, type Dialect, type DialectFrame, type Refusal } from '../dialect.js';
 import { objectsIn } from '../history.js';
 import { refusedByOpenai } from '../outputSchema.js';
 import { historyObjection } from '../historyRules.js';

@@ -1,10 +1,8 @@
 import type { FileChunk, ToolCallFragment } from '../../../../core/chunk.js';
 import { errorText } from '../../../../core/errors.js';
-import { finiteNumber, isJsonObject, nonEmptyString } from '../../../../core/json/json.js';
-import type { JsonObject } from '../../../../core/json/json.js';
+import { finiteNumber, isJsonObject, nonEmptyString, type JsonObject } from '../../../../core/json/json.js';
 import { splitInput, splitJson } from '../completeCalls.js';
-import { providerCodeOf, unsupportedChunk } from '../dialect.js';
-import type { Dialect, DialectFrame, DialectWriter } from '../dialect.js';
+import { providerCodeOf, unsupportedChunk, type Dialect, type DialectFrame, type DialectWriter } from '../dialect.js';
 import { objectsIn } from '../history.js';
 import { createWriter } from '../writer.js';
 import { callFieldsOf, undividedCall } from './clientCalls.js';

@@ -1,6 +1,5 @@
 import type { Chunk } from '../../../../core/chunk.js';
-import { isJsonObject, nonEmptyString } from '../../../../core/json/json.js';
-import type { JsonObject } from '../../../../core/json/json.js';
+import { isJsonObject, nonEmptyString, type JsonObject } from '../../../../core/json/json.js';
 import type { DialectFrame } from '../dialect.js';
 import type { MakeFrame } from './items.js';
 
