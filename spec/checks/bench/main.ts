@@ -8,6 +8,7 @@
  *   npm run bench -- --quick            the floor and Rivulet, for CI; fails if a ratio is worse than its baseline
  *   npm run bench -- --quick --accept   writes the baseline
  *   npm run bench -- --recording        what recordRun and inspectRuns cost; fails if a ratio exceeds its limit
+ *   npm run bench -- --recording --short    with a third of the pairs, and wider limits
  *   npm run bench -- --beside 5a7046f   ratios to the build of that commit; fails if one exceeds its limit
  *   npm run bench -- --profile text-50 --wire anthropic    where the floor and Rivulet spend the time of a case
  *   npm run bench -- --soak 600         runs in one process for so many seconds; heap and handles must stay flat
@@ -43,6 +44,7 @@ const { values: options } = parseArgs({
     ours: { type: 'boolean', default: false },
     soak: { type: 'string' },
     recording: { type: 'boolean', default: false },
+    short: { type: 'boolean', default: false },
     beside: { type: 'string' },
     profile: { type: 'string' },
     wire: { type: 'string', default: 'openai' },
@@ -98,7 +100,7 @@ try {
   if (options.soak !== undefined) process.exitCode = (await soak(Number(options.soak), server.url)) ? 0 : 1;
   else if (options.profile !== undefined) await profile(options.profile, options.wire as Api, server.url);
   else if (options.beside !== undefined) process.exitCode = (await measureBeside(options.beside, server.url)) ? 0 : 1;
-  else if (options.recording) process.exitCode = (await measureRecording(server.url)) ? 0 : 1;
+  else if (options.recording) process.exitCode = (await measureRecording(server.url, options.short)) ? 0 : 1;
   else if (options.quick) process.exitCode = (await checked(server.url)) ? 0 : 1;
   else await full(server.url);
 } finally {

@@ -27,6 +27,10 @@ const cases: readonly RecordingCase[] = [
 
 const plan = { warmups: 100, runs: 100, rounds: 1, budget: 8_000, least: 5 } satisfies Omit<Plan, 'case'>;
 
+/** For CI: the median of a third of the pairs is noisier, so that a ratio may exceed 1 by twice as much. */
+const shortPlan = { ...plan, budget: 2_500 };
+const shortLimit = (limit: number) => 1 + 2 * (limit - 1);
+
 /** How often a ratio that exceeds its limit is measured again. */
 const retries = 2;
 
@@ -36,14 +40,15 @@ const retries = 2;
  *
  * @returns Whether all are within their limits.
  */
-export async function measureRecording(server: string): Promise<boolean> {
+export async function measureRecording(server: string, isShort: boolean): Promise<boolean> {
   let isWithin = true;
   for (const { title, scenario, limits } of cases) {
     console.log(`20,000 deltas, ${title}:`);
-    for (const [name, limit] of Object.entries(limits)) {
+    for (const [name, full] of Object.entries(limits)) {
+      const limit = isShort ? shortLimit(full) : full;
       const contestant = recordedAgents[name as keyof typeof limits];
-      const ratio = await ratioOf(contestant, { ...plan, case: scenario }, limit, server);
-      console.log(`  ${contestant.title}: ${ratio.toFixed(3)} (limit ${limit})`);
+      const ratio = await ratioOf(contestant, { ...(isShort ? shortPlan : plan), case: scenario }, limit, server);
+      console.log(`  ${contestant.title}: ${ratio.toFixed(3)} (limit ${limit.toFixed(2)})`);
       if (!(ratio <= limit)) isWithin = false;
     }
   }
