@@ -71,7 +71,7 @@ interface CheckedElement extends Element {
   readonly checked: Validation<unknown>;
 }
 
-/** The indexes of another response start from 0. */
+/** Another response replaces the one before it, and with it an invalid element. */
 const RESTART = 'restart';
 
 const completeElements = (path: readonly string[] | undefined) =>
