@@ -6,7 +6,7 @@ import { isMarkedProgress, valueOfProgress } from '../../core/progress.js';
 import { TimeoutError } from '../../core/timeoutError.js';
 import type { ToolContext } from '../../core/tool.js';
 import type { Usage } from '../../core/usage.js';
-import { ToolHandle } from './toolHandle.js';
+import { ToolCancellation } from './toolCancellation.js';
 import { busy, isPromise, toOutputStream } from './toolOutput.js';
 
 /** Any number of `progress` and `usage`, and then one `result` or one `error`. */
@@ -36,21 +36,21 @@ export class ToolExecution {
   /** The last unmarked value is the result, unless another value follows. */
   private value: JsonValue = null;
   private isHeld = false;
-  private readonly handle = new ToolHandle();
+  private readonly cancellation = new ToolCancellation();
 
   constructor(private readonly observer: ExecutionObserver) {}
 
   /** Call it before the tool starts, so that the tool's own timers of the same frame come later. */
   limit(deadline: number): void {
-    if (!this.isClosed) this.handle.limit(deadline, () => this.cancel(new TimeoutError('tool', deadline)));
+    if (!this.isClosed) this.cancellation.limit(deadline, () => this.cancel(new TimeoutError('tool', deadline)));
   }
 
   pause(): void {
-    this.handle.pause();
+    this.cancellation.pause();
   }
 
   proceed(): void {
-    if (!this.isClosed) this.handle.proceed();
+    if (!this.isClosed) this.cancellation.proceed();
   }
 
   isOpen(): boolean {
@@ -89,7 +89,7 @@ export class ToolExecution {
   complete(): void {
     if (this.isClosed || this.hasEnded) return;
     this.hasEnded = true;
-    this.handle.release();
+    this.cancellation.release();
     this.settle();
   }
 
@@ -112,8 +112,8 @@ export class ToolExecution {
   /** Aborts the signal of a tool that has not ended. */
   unsubscribe(): void {
     this.isClosed = true;
-    this.handle.release();
-    if (!this.hasEnded) this.handle.abort();
+    this.cancellation.release();
+    if (!this.hasEnded) this.cancellation.abort();
   }
 
   progress(value: JsonValue): void {
@@ -126,7 +126,7 @@ export class ToolExecution {
 
   /** The signal is aborted if the execution has ended before the tool, also if it is first read afterwards. */
   signal(): AbortSignal {
-    return this.handle.signal(this.isClosed && !this.hasEnded);
+    return this.cancellation.signal(this.isClosed && !this.hasEnded);
   }
 
   /** Within `start`, the tool may not have returned its resources yet. */
@@ -159,7 +159,7 @@ export class ToolExecution {
   }
 
   private subscribe(stream: Observable<unknown>): void {
-    subscribeIsolated(stream, this, (subscriber) => (this.handle.output = subscriber));
+    subscribeIsolated(stream, this, (subscriber) => (this.cancellation.output = subscriber));
   }
 
   private accept(value: unknown): void {

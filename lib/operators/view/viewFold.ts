@@ -186,7 +186,7 @@ function createCalls({ view, parts, addPart, replacePart, setParts, patch, chang
     const { id, name, arguments: args = {} } = event;
     if (!ownCall(id)) {
       const before = view();
-      if (ids.has(id)) changeView((shown) => changeCallOf(shown, id, change)); // a tool of the page, called by an inner run
+      if (ids.has(id)) changeView((shown) => changeCallOf(shown, id, change)); // a page's tool that an inner run calls
       if (view() === before) addCall({ type: 'toolCall', id, name, arguments: args });
     }
     const part = ownCall(id);

@@ -14,7 +14,7 @@ export type ToSendable = (
 
 /**
  * Makes a history that any provider accepts. Created once for a model: of a conversation that has grown, it reads only
- * the new messages. `isSeparate`: as for `repairHistory`; `placeFiles` moves files out of results that may not hold them.
+ * the new messages. `isSeparate`: as for `repairHistory`; `placeFiles` moves files out of results, if the API has to.
  */
 export function createSendable(
   isSeparate: (message: Message) => boolean,

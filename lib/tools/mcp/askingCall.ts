@@ -5,7 +5,7 @@ import type { ObservableInput } from 'rxjs';
 import { isRecord, objectOrEmpty, omitUndefined, type JsonObject } from '../../core/json/json.js';
 import type { OuterRun } from '../../core/nested.js';
 import { TimeoutError } from '../../core/timeoutError.js';
-import { ToolHandle } from '../../operators/execute/toolHandle.js';
+import { ToolCancellation } from '../../operators/execute/toolCancellation.js';
 import type { McpCallOptions, McpClient } from './client.js';
 import { refusal, requiredPages, type Elicit } from './serverQuestion.js';
 
@@ -162,7 +162,7 @@ function sendOpen<T>(
       throwIfEmpty(() => refusal('The call has ended before the answer.')),
     );
   const start = (limit: number) => {
-    const clock = new ToolHandle();
+    const clock = new ToolCancellation();
     clock.limit(limit, () => exceeded.error(new TimeoutError('tool', limit)));
     clocks.add(clock);
     return () => {
