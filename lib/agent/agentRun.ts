@@ -22,7 +22,6 @@ import { firstOf, stoppable, stopTurn, withNotifier } from './stopRun.js';
 import type { StopWhen } from './stopWhen.js';
 import type { TypedOutput } from './typed.js';
 
-/** The options of an agent, with their defaults. See `AgentOptions`. */
 export interface AgentSettings extends TurnOptions {
   readonly model: Model;
   readonly tools: readonly Tool[];
@@ -39,7 +38,6 @@ export interface AgentSettings extends TurnOptions {
 export interface RunHooks {
   /** Applied to each turn, before prompts join. */
   turn(state: RunState, context: TurnContext): MonoTypeOperatorFunction<RunEvent>;
-  /** Applied to all turns. */
   readonly turns: MonoTypeOperatorFunction<RunEvent>;
   /** Adds what else a checkpoint has to have. */
   readonly extend: (checkpoint: Checkpoint) => Checkpoint;
@@ -47,7 +45,6 @@ export interface RunHooks {
   left(prompts: readonly Message[]): readonly Message[];
 }
 
-/** The notifiers of `options` are subscribed with the run. */
 export function startRun(
   settings: AgentSettings,
   start: RunStart,

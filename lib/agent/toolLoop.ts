@@ -93,7 +93,6 @@ function systemMessageFor(options: TurnOptions, text: string): Message {
   return message;
 }
 
-/** A model without a `finish` violates its contract: the run would end without a turn or a result. */
 const unfinishedError = ({ provider, name }: Model) =>
   new StreamInterruptedError(
     provider,

@@ -127,7 +127,6 @@ function check(
   return of({ ...element, checked });
 }
 
-/** If an element is invalid and no other response follows, the output fails at the end. */
 const newValidElements = () =>
   createOperator<typeof RESTART | CheckedElement, unknown>((out) => {
     const emitted: JsonValue[] = [];

@@ -93,7 +93,6 @@ export class ToolExecution {
     this.settle();
   }
 
-  /** A tool that has not ended by itself is aborted. */
   cancel(thrown: unknown): void {
     if (this.isClosed) return;
     this.isClosed = true;
@@ -109,7 +108,6 @@ export class ToolExecution {
     this.settle();
   }
 
-  /** Aborts the signal of a tool that has not ended. */
   unsubscribe(): void {
     this.isClosed = true;
     this.cancellation.release();

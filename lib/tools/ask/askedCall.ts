@@ -25,10 +25,7 @@ interface Execution {
   count: number;
 }
 
-/**
- * Asks people and runs steps for one call. An execution that begins again (a resumed run, `retryTool`) receives the
- * answers and the results that there are.
- */
+/** Asks people and runs steps. An execution that begins again receives the answers and results that there are. */
 export class AskedCall implements InnerRunControl {
   private readonly journal: CallJournal;
   /** The questions for which the tool waits, by id. */

@@ -11,10 +11,7 @@ const NAME = 'ask';
 
 const ORCHESTRATOR = 'askTool';
 
-/**
- * What a call with questions has done so far. Its checkpoint is that of an inner run whose calls are the questions, so
- * that questions reach people, and answers come back, as the calls of a sub-agent do.
- */
+/** What a call has done so far, as the checkpoint of an inner run whose calls are its questions. */
 export class CallJournal {
   /** The results of the steps that have ended, by their keys. */
   readonly steps: Map<string, JsonValue>;

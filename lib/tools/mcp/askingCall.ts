@@ -67,10 +67,7 @@ export function inRounds<T>(
   return round({}, 1);
 }
 
-/**
- * What a connection of an earlier revision needs, where a server sends a question as a request that does not say which
- * call it is of: the calls are sent one after the other.
- */
+/** Earlier revisions do not say which call a question is of: the calls are sent one after the other. */
 interface Asking {
   readonly isFree: BehaviorSubject<boolean>;
   readonly open: Set<Elicit>;
@@ -110,10 +107,7 @@ function listen(client: McpClient): Asking | undefined {
   return { isFree: new BehaviorSubject(true), open };
 }
 
-/**
- * Sends a call when no other call is open; a call that waits lets the others of its run go on. Its limits do not count
- * the time of a person.
- */
+/** Sends a call when no other is open, unless that waits for a person, whose time counts for no limit. */
 export function sendAlone<T>(
   { isFree, open }: Asking,
   elicit: Elicit,

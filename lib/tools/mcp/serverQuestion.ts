@@ -17,10 +17,7 @@ export type Elicit = (params: unknown) => Observable<Elicited>;
 /** In one execution of a call. Each is in the checkpoint, which is written for each. */
 const MAX_QUESTIONS = 100;
 
-/**
- * Each question has an id that depends on its content: a call that is sent again receives an answer for what it asked
- * before, and for nothing else.
- */
+/** The id depends on the content: a call that is sent again receives an answer only for what it asked before. */
 export function createElicit(ask: AskContext['ask']): Elicit {
   const counts = new Map<string, number>();
   let asked = 0;
@@ -47,10 +44,7 @@ function toQuestion({ mode, message, url, requestedSchema }: JsonObject): AskOpt
   return { message: typeof message === 'string' ? message : '', schema, ...details };
 }
 
-/**
- * Only what a browser opens as a page: a server could send `javascript:`, characters that control a terminal, or the
- * name of another site before an `@`.
- */
+/** A server could send `javascript:`, characters that control a terminal, or the name of another site before an `@`. */
 function toAddress(url: unknown): string {
   const address = typeof url === 'string' && URL.canParse(url) ? new URL(url) : undefined;
   const isPage = address && /^https?:$/.test(address.protocol) && address.username + address.password === '';
