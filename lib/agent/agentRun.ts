@@ -11,14 +11,13 @@ import type { Tool } from '../core/tool.js';
 import { timeLimit } from '../core/timeLimit.js';
 import { endRun } from '../operators/endRun.js';
 import { prefixAfterTools } from '../operators/prefixAfterTools.js';
-import { leaveOn } from './leaveOn.js';
 import type { Orchestrator, TurnContext, TurnOptions } from './orchestrator.js';
 import { preparedTurn, type PrepareTurn } from './prepareTurn.js';
 import { collectPrompts, joinPrompts, receiverOf, type PromptQueue } from './prompts.js';
 import { dropReplay } from './replay.js';
 import type { RunOptions } from './runOptions.js';
 import { runTurns, type TurnPosition } from './runTurns.js';
-import { firstOf, stoppable, stopTurn, withNotifier } from './stopRun.js';
+import { firstOf, leaveOn, stoppable, stopTurn, withNotifier } from './stopRun.js';
 import type { StopWhen } from './stopWhen.js';
 import type { TypedOutput } from './typed.js';
 
