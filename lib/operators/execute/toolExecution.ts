@@ -36,21 +36,21 @@ export class ToolExecution {
   /** The last unmarked value is the result, unless another value follows. */
   private value: JsonValue = null;
   private isHeld = false;
-  private readonly cancellation = new ToolCancellation();
+  private readonly ending = new ToolCancellation();
 
   constructor(private readonly observer: ExecutionObserver) {}
 
   /** Call it before the tool starts, so that the tool's own timers of the same frame come later. */
   limit(deadline: number): void {
-    if (!this.isClosed) this.cancellation.limit(deadline, () => this.cancel(new TimeoutError('tool', deadline)));
+    if (!this.isClosed) this.ending.limit(deadline, () => this.cancel(new TimeoutError('tool', deadline)));
   }
 
   pause(): void {
-    this.cancellation.pause();
+    this.ending.pause();
   }
 
   proceed(): void {
-    if (!this.isClosed) this.cancellation.proceed();
+    if (!this.isClosed) this.ending.proceed();
   }
 
   isOpen(): boolean {
@@ -89,7 +89,7 @@ export class ToolExecution {
   complete(): void {
     if (this.isClosed || this.hasEnded) return;
     this.hasEnded = true;
-    this.cancellation.release();
+    this.ending.release();
     this.settle();
   }
 
@@ -110,8 +110,8 @@ export class ToolExecution {
 
   unsubscribe(): void {
     this.isClosed = true;
-    this.cancellation.release();
-    if (!this.hasEnded) this.cancellation.abort();
+    this.ending.release();
+    if (!this.hasEnded) this.ending.abort();
   }
 
   progress(value: JsonValue): void {
@@ -124,7 +124,7 @@ export class ToolExecution {
 
   /** The signal is aborted if the execution has ended before the tool, also if it is first read afterwards. */
   signal(): AbortSignal {
-    return this.cancellation.signal(this.isClosed && !this.hasEnded);
+    return this.ending.signal(this.isClosed && !this.hasEnded);
   }
 
   /** Within `start`, the tool may not have returned its resources yet. */
@@ -157,7 +157,7 @@ export class ToolExecution {
   }
 
   private subscribe(stream: Observable<unknown>): void {
-    subscribeIsolated(stream, this, (subscriber) => (this.cancellation.output = subscriber));
+    subscribeIsolated(stream, this, (subscriber) => (this.ending.output = subscriber));
   }
 
   private accept(value: unknown): void {
