@@ -130,7 +130,6 @@ export class AskedCall implements InnerRunControl {
     for (const id of this.journal.add(given)) if (this.open.has(id)) this.proceed(id);
   }
 
-  /** These questions have waited in memory for as long as they may. */
   private leave(questions: readonly string[], isUnheard = this.isUnheard): void {
     this.isUnheard = isUnheard;
     for (const id of questions) this.late.add(id);
@@ -174,7 +173,6 @@ export class AskedCall implements InnerRunControl {
     });
   }
 
-  /** Asks a person. Emits when there is an answer. */
   private wait<S extends Schema>(id: string, asked: AskOptions<S>, problem?: string): Observable<void> {
     if (this.open.has(id)) throw new Error(`The call asks two questions with the key "${id}" at a time: change one.`);
     const opened = new ReplaySubject<void>(1); // it may be answered while it is announced
@@ -201,7 +199,6 @@ export class AskedCall implements InnerRunControl {
     );
   }
 
-  /** Shows the question to people, unless they know it. */
   private announce<S extends Schema>(id: string, asked: AskOptions<S>, problem: string | undefined): Question {
     const { message, details, within } = asked;
     const { journal } = this;
@@ -214,7 +211,6 @@ export class AskedCall implements InnerRunControl {
     return question;
   }
 
-  /** Ends a question without an answer of a person. */
   private end(answer: ToolResultPart): void {
     this.journal.answers.set(answer.id, answer);
     this.proceed(answer.id);

@@ -9,12 +9,10 @@ import { ToolCancellation } from '../../operators/execute/toolCancellation.js';
 import type { McpCallOptions, McpClient } from './client.js';
 import { refusal, requiredPages, type Elicit } from './serverQuestion.js';
 
-/** Answers requests of a server by method. */
 export type ServerRequests = Readonly<Record<string, (params: JsonObject) => ObservableInput<JsonObject>>>;
 
 const ELICIT = 'elicitation/create';
 
-/** How often a call is sent again with what the server requires. */
 const MAX_ROUNDS = 100;
 
 /** A server that requires nothing of a person wants to be asked again later. */

@@ -8,7 +8,6 @@ import { ToolFailure } from '../../operators/execute/toolFailure.js';
 import type { AskOptions } from '../ask/askOptions.js';
 import type { AskContext } from '../ask/askOptions.js';
 
-/** What a server receives for a question, in the words of its protocol. */
 type Elicited = { readonly action: 'accept' | 'decline' | 'cancel'; readonly content?: JsonObject };
 
 /** Asks a person what a server asks. `params` are those of its request, as they arrived. */
