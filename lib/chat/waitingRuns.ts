@@ -22,6 +22,7 @@ const MOST_ANSWERED = 30;
 
 const noLock: TabLock = { hasWaited: false, release: noop };
 
+/** Shows the events of a run, which starts from the view `base`, in its exchange. */
 export type Follow = (
   id: string,
   run: string,

@@ -41,7 +41,7 @@ type EventHandlers = {
   readonly [T in KnownEvent['type']]?: (event: Extract<KnownEvent, { readonly type: T }>) => void;
 } & { readonly reconnecting: (event: ReconnectingEvent) => void; readonly [HISTORY_LOST_EVENT]: () => void };
 
-/** The ids of all calls at any depth: searching the view for each unknown id would not be linear. */
+/** The ids of all calls, to which inner runs add theirs: a search for each id of a stranger would not be linear. */
 type Ids = Set<string>;
 
 const idsOf = (view: View): Ids => new Set(callsOf(view).map(({ id }) => id));
@@ -186,7 +186,7 @@ function createCalls({ view, parts, addPart, replacePart, setParts, patch, chang
     const { id, name, arguments: args = {} } = event;
     if (!ownCall(id)) {
       const before = view();
-      if (ids.has(id)) changeView((shown) => changeCallOf(shown, id, change)); // a page's tool that an inner run calls
+      if (ids.has(id)) changeView((shown) => changeCallOf(shown, id, change)); // of an inner run: a page executes it
       if (view() === before) addCall({ type: 'toolCall', id, name, arguments: args });
     }
     const part = ownCall(id);
@@ -201,7 +201,7 @@ function createCalls({ view, parts, addPart, replacePart, setParts, patch, chang
     else if (waiting.size > 0) patch({ status: 'waiting' });
   }
 
-  /** A result without an event was there before the checkpoint, or is of a call in the background. */
+  /** The results of a turn are those that were shown, those from before the checkpoint, and those of the background. */
   function addEarlierResult(result: ToolResultPart): void {
     const others = () => (ids.has(result.id) ? callsOf(view()) : []);
     const shown = ownCall(result.id) ?? others().find(({ id }) => id === result.id);
