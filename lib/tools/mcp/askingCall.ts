@@ -65,7 +65,10 @@ export function inRounds<T>(
   return round({}, 1);
 }
 
-/** Earlier revisions do not say which call a question is of: the calls are sent one after the other. */
+/**
+ * What a connection of an earlier revision needs, where a server sends a question as a request that does not say which
+ * call it is of: the calls are sent one after the other.
+ */
 interface Asking {
   readonly isFree: BehaviorSubject<boolean>;
   readonly open: Set<Elicit>;
