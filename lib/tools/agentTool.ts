@@ -172,7 +172,7 @@ class AgentControl implements InnerRunControl {
     if (known.type === 'toolWaiting') open.add(known.id);
     else if (known.type === 'toolStart' || known.type === 'toolResult') open.delete(known.id);
     if (!hadOpen && open.size > 0) outer.pause();
-    else if (hadOpen && open.size === 0) outer.proceed(() => undefined);
+    else if (hadOpen && open.size === 0) outer.proceed(() => undefined); // the inner run continues by itself
   }
 }
 
