@@ -153,7 +153,6 @@ const cuts: readonly Cut[] = [
   { text: 100, items: 20 },
 ];
 
-/** Cuts the longest texts first, then lists and objects. */
 function cutEntry(entry: RecordingEntry, limit: number): string {
   for (const cut of cuts) {
     const line = JSON.stringify({ ...(cutValue(entry, cut) as object), cut: true });
