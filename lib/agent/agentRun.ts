@@ -11,18 +11,16 @@ import type { Tool } from '../core/tool.js';
 import { timeLimit } from '../core/timeLimit.js';
 import { endRun } from '../operators/endRun.js';
 import { prefixAfterTools } from '../operators/prefixAfterTools.js';
-import { leaveOn } from './leaveOn.js';
 import type { Orchestrator, TurnContext, TurnOptions } from './orchestrator.js';
 import { preparedTurn, type PrepareTurn } from './prepareTurn.js';
 import { collectPrompts, joinPrompts, receiverOf, type PromptQueue } from './prompts.js';
 import { dropReplay } from './replay.js';
 import type { RunOptions } from './runOptions.js';
 import { runTurns, type TurnPosition } from './runTurns.js';
-import { firstOf, stoppable, stopTurn, withNotifier } from './stopRun.js';
+import { firstOf, leaveOn, stoppable, stopTurn, withNotifier } from './stopRun.js';
 import type { StopWhen } from './stopWhen.js';
 import type { TypedOutput } from './typed.js';
 
-/** The options of an agent, with their defaults. See `AgentOptions`. */
 export interface AgentSettings extends TurnOptions {
   readonly model: Model;
   readonly tools: readonly Tool[];
@@ -39,7 +37,6 @@ export interface AgentSettings extends TurnOptions {
 export interface RunHooks {
   /** Applied to each turn, before prompts join. */
   turn(state: RunState, context: TurnContext): MonoTypeOperatorFunction<RunEvent>;
-  /** Applied to all turns. */
   readonly turns: MonoTypeOperatorFunction<RunEvent>;
   /** Adds what else a checkpoint has to have. */
   readonly extend: (checkpoint: Checkpoint) => Checkpoint;
@@ -47,7 +44,6 @@ export interface RunHooks {
   left(prompts: readonly Message[]): readonly Message[];
 }
 
-/** The notifiers of `options` are subscribed with the run. */
 export function startRun(
   settings: AgentSettings,
   start: RunStart,

@@ -18,17 +18,13 @@ import { modelTurn, toolChoiceAt } from './toolLoop.js';
 /** With this tool, a model that does not accept a schema returns its result. */
 const RETURN_RESULT = 'return_result';
 
-/** What follows the problem of a result. */
 const CALL_AGAIN = '. Call return_result again with the complete, corrected result.';
 
 interface Returned {
   result?: { readonly value: unknown } | undefined;
 }
 
-/**
- * For models that accept no JSON Schema. The arguments stream as text; other text is suppressed and reported as
- * metadata `suppressedText`. An invalid result is reported to the model as an error.
- */
+/** For models that accept no JSON Schema. The arguments stream as text; other text is suppressed and reported. */
 export function outputTool(typed: TypedTurn): Observable<RunEvent> {
   return defer(() => {
     const { state, context, schema } = typed;

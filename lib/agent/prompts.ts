@@ -81,10 +81,7 @@ export function receiverOf(
   return whenPrompted === 'interrupt' ? (model) => interruptible(model, arrivals) : undefined;
 }
 
-/**
- * A run that would end continues with an empty memo, unless it was stopped or this is the last turn: a typed output
- * is asked for again. After an interruption, the memo stays.
- */
+/** A run that would end continues with an empty memo: a typed output is asked for again. Not after an interruption. */
 export function joinPrompts(
   queue: PromptQueue,
   state: RunState,

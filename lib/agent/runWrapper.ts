@@ -4,6 +4,7 @@ import type { startRun } from './agentRun.js';
 export interface RunWrapper {
   /** Starts a run in another way. */
   readonly wrap: (start: typeof startRun) => typeof startRun;
+  /** The option `awaited` of the tool. */
   readonly isAwaited: boolean;
 }
 

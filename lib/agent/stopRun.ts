@@ -1,4 +1,5 @@
-import { asapScheduler, concatWith, defer, from, NEVER, take, using } from 'rxjs';
+import { asapScheduler, concatWith, defer, filter, from, fromEvent, map, NEVER, share, startWith } from 'rxjs';
+import { take, takeUntil, using } from 'rxjs';
 import type { MonoTypeOperatorFunction, Observable, ObservableInput, Subject } from 'rxjs';
 import { createOperator } from '../core/createOperator.js';
 import { deriveModel } from '../core/deriveModel.js';
@@ -104,4 +105,25 @@ export function stopTurn(state: RunState, stop: Observable<unknown>): MonoTypeOp
       },
     };
   });
+}
+
+/** Fails with the signal's reason, as `fetch` does; if it is already aborted, the source is not subscribed. */
+export function leaveOn<T>(signal: AbortSignal): MonoTypeOperatorFunction<T> {
+  const aborted = abortEvents(signal).pipe(
+    startWith(undefined), // it may be aborted already
+    filter(() => signal.aborted),
+    map(() => {
+      throw signal.reason;
+    }),
+  );
+  return takeUntil(aborted);
+}
+
+const shared = new WeakMap<AbortSignal, Observable<unknown>>();
+
+/** All runs share one listener: Node warns of a leak when a signal has more than ten. */
+function abortEvents(signal: AbortSignal): Observable<unknown> {
+  const events = shared.get(signal) ?? fromEvent(signal, 'abort').pipe(share());
+  shared.set(signal, events);
+  return events;
 }

@@ -13,7 +13,6 @@ export class SuppressedText {
     this.text = '';
   }
 
-  /** The metadata of the `turn` event contains the suppressed text. */
   lastEvents(turn: TurnEvent): readonly RunEvent[] {
     if (this.text === '') return [turn];
     const metadata = { suppressedText: this.text };

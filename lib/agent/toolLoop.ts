@@ -66,7 +66,7 @@ function requestResponse(
     .pipe(accumulateToolCalls({ fragments, usedIds, ...omitUndefined({ newId: options.newId }) }), consolidate());
 }
 
-/** `requestOf` and `askForOutput` then change how the schema of the output is sent. */
+/** `requestOf` and `typedOutput` then change how the schema of the output is sent. */
 export function turnRequest(
   state: RunState,
   { tools, output, options, messages = state.messages, context }: Omit<TurnContext, 'model'>,
@@ -93,7 +93,6 @@ function systemMessageFor(options: TurnOptions, text: string): Message {
   return message;
 }
 
-/** A model without a `finish` violates its contract: the run would end without a turn or a result. */
 const unfinishedError = ({ provider, name }: Model) =>
   new StreamInterruptedError(
     provider,

@@ -65,7 +65,6 @@ function suppressText() {
 const isModelMessageWithoutCalls = (message: Message): boolean =>
   message.role === 'model' && toolCallsOf(message).length === 0;
 
-/** After the last turn with tools, the next turn requests the output. */
 function secondPhase(typed: TypedTurn, turn: TurnEvent, messages: readonly Message[]): Observable<RunEvent> {
   if (turn.next || turn.finishReason === 'stopped') return of(turn);
   if (hasEmitted(typed.context.stop)) return of(stoppedTurn(turn));

@@ -1,8 +1,10 @@
+import type { FinishReason } from '../core/chunk.js';
+import { ConfigurationError } from '../core/errors.js';
+import type { RunResult } from '../core/event.js';
 import type { Model } from '../core/model.js';
 import type { Infer, Schema } from '../core/schema.js';
 import type { Tool } from '../core/tool.js';
 import type { Orchestrator } from './orchestrator.js';
-import { requireOutput } from './requireOutput.js';
 import { selectOrchestrator } from './selectOrchestrator.js';
 
 /** A typed output of an agent: its schema, and what obtains it from a model. `typed` creates it. */
@@ -37,3 +39,17 @@ export const typed = <S extends Schema>(schema: S): TypedOutput<Infer<S>> => ({
   select: (model, tools) => selectOrchestrator(model, { tools, output: schema }),
   check: requireOutput,
 });
+
+const reasonsWithoutOutput: ReadonlySet<FinishReason> = new Set(['maxTurns', 'stopped', 'limit', 'waiting']);
+
+/** An orchestrator without support for typed output does not set it. */
+const requireOutput =
+  (orchestrator: string) =>
+  ({ output, finishReason }: RunResult): void => {
+    if (output !== undefined || reasonsWithoutOutput.has(finishReason)) return;
+    throw new ConfigurationError(
+      'output',
+      `The orchestrator "${orchestrator}" returned no typed output.`,
+      'Build its turns on typedOutput, or omit `output`.',
+    );
+  };

@@ -1,8 +1,11 @@
 import type { Observable } from 'rxjs';
 import type { RunEvent } from '../core/event.js';
-import { toJsonSchema } from '../core/schema.js';
+import { deriveModel } from '../core/deriveModel.js';
+import type { Model } from '../core/model.js';
+import { isWrapped, outputSchema } from '../core/outputWrapper.js';
+import { toJsonSchema, type Schema } from '../core/schema.js';
 import { replaceTurnEvent } from '../operators/followUp.js';
-import { askForOutput } from './askForOutput.js';
+import { unwrapOutput } from '../operators/unwrapOutput.js';
 import type { Orchestrator, TurnContext } from './orchestrator.js';
 import { acceptOrRepair, type TypedTurn } from './outputRepair.js';
 import { outputTool } from './outputTool.js';
@@ -49,6 +52,14 @@ function withSchema({ context, schema }: TypedTurn): TurnContext {
   const { output: _, ...rest } = context;
   return { ...rest, model: askForOutput(context.model, schema) };
 }
+
+/** Not a part of `toolLoop`: only who uses `typed` has the code for it in a bundle. */
+const askForOutput = (model: Model, schema: Schema): Model =>
+  deriveModel(model, (request) => {
+    const jsonSchema = toJsonSchema(schema, 'The output');
+    const chunks = model.stream({ ...request, output: outputSchema(jsonSchema) });
+    return isWrapped(jsonSchema) ? chunks.pipe(unwrapOutput()) : chunks;
+  });
 
 function withInstruction({ context, schema }: TypedTurn): TurnContext {
   const { output: _, ...rest } = context;

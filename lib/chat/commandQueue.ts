@@ -47,7 +47,6 @@ export function createCommand(
   return command;
 }
 
-/** Executes one command at a time. For `merge`, `offer` returns whether the run takes prompts. */
 export function createCommandQueue(
   whenBusy: WhenBusy,
   changed: () => void,

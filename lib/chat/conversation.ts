@@ -245,10 +245,7 @@ function viewsWhile(views: Observable<ConversationView>, executed: () => Observa
   );
 }
 
-/**
- * Executes the commands, and settles beside them what earlier ones have left. Emits nothing, and completes when both
- * have ended: `prompts$` has completed, and all runs have ended.
- */
+/** Emits nothing; settles what earlier commands have left, and completes when all runs have ended. */
 function execute(commands: Observable<never>, settle: (end: Observable<void>) => Observable<unknown>) {
   const ended = new ReplaySubject<void>(1);
   return merge(commands.pipe(tap({ complete: () => ended.next() })), settle(ended).pipe(ignoreElements()));
@@ -270,7 +267,6 @@ function inOrder(emit: () => void): () => void {
   };
 }
 
-/** Whether two views of a conversation show the same. The elements of their lists keep their identity. */
 const isSameView = (before: ConversationView, after: ConversationView) =>
   (['exchanges', 'waiting', 'queued'] as const).every((list) => isSameList(before[list], after[list]));
 

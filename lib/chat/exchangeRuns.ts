@@ -32,10 +32,7 @@ export interface ExchangeRunOptions {
   readonly wrapTurn?: RunOptions['wrapTurn'];
 }
 
-/**
- * The runs of the exchanges of a conversation. `changed` is called after each change of an exchange, and `joined` with
- * the message of a prompt that has joined a run.
- */
+/** `changed` is called after each change of an exchange, `joined` with a prompt that has joined a run. */
 export function createExchangeRuns(
   agent: ConversationAgent,
   exchanges: Exchanges,
@@ -120,7 +117,6 @@ export function createExchangeRuns(
 
     joinLost,
 
-    /** Ends the delay before a connection is opened again. */
     reconnect(): void {
       reconnect.next();
       unsettled.again();

@@ -69,10 +69,7 @@ export function translate<T extends JsonObject | undefined>(error: T, sentences:
 
 export const historyOf = ({ input, messages }: Exchange): readonly Message[] => [...input, ...messages];
 
-/**
- * A service that has received the prompt needs at most its texts, if its store was lost: files are not sent again.
- * Nor are those that were too large: each later prompt would be.
- */
+/** Without the files that the service has, or has refused as too large: each later prompt would be refused, too. */
 export const earlierRun = ({ run, input, hasBegun, view: { error } }: Exchange): EarlierRun => ({
   id: run,
   input: hasBegun || error?.['status'] === 413 ? textsOf(input) : input,
@@ -137,10 +134,7 @@ export function createExchanges(
     return newestFirst.reverse();
   }
 
-  /**
-   * The exchanges whose runs have not ended, or wait for a tool or a user, oldest first. There is one at a time in a
-   * tab, but what two tabs have saved may contain several.
-   */
+  /** Those whose runs have not ended, or wait, oldest first: several only if two tabs have saved them. */
   const open = (): readonly Exchange[] =>
     [...byId.values()].filter(({ base, view }) => base !== undefined || openStatuses.includes(view.status));
 
@@ -218,10 +212,7 @@ export function createExchanges(
   };
 }
 
-/**
- * The first exchange of a list that has a call. Two open versions may have calls with the same id: it is that of the
- * older one until its run has ended, so that a second click does not answer a call that was not shown.
- */
+/** Of two open versions with one id of a call, the older one: a second click must not answer the other. */
 const exchangeOf = (callId: string, list: readonly Exchange[]): Exchange | undefined =>
   list.find(({ view }) => callsOf(view).some(({ id }) => id === callId));
 
@@ -236,10 +227,7 @@ export function answersTo({ view, answers = {} }: Exchange): CallAnswers {
 
 const withPending = (view: View, id: string): View => changeCall(view, id, (call) => ({ ...call, status: 'pending' }));
 
-/**
- * The view from which a run that waits is continued. A call that was answered before the run waited is still shown as
- * waiting; a second answer would be sent with those to the calls of the next run.
- */
+/** With the calls that were answered before the run waited: a second answer would be sent to the next run. */
 export const answeredView = ({ view, answers }: Exchange): View =>
   callsOf(view).reduce((changed, { id }) => (hasAnswer(answers, id) ? withPending(changed, id) : changed), view);
 

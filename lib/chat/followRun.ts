@@ -91,7 +91,6 @@ function promptReporter(exchanges: Exchanges, id: string, joined: (message: Mess
   };
 }
 
-/** What a run that was stopped leaves, if it does not end by itself. */
 export const stoppedChange = (view: View): Partial<Exchange> => ({
   view: cancelView(view),
   messages: shownMessages(view),

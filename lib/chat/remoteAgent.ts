@@ -131,7 +131,6 @@ export function remoteAgent(
   };
 }
 
-/** Emits the runs that wait, of all pages of the list from `cursor` on. */
 const waitingRuns = (url: string, options: PageRequestOptions, cursor?: string): Observable<readonly WaitingRun[]> =>
   pageFetch(options, addressOf(url, { state: 'waiting', ...(cursor && { cursor }) }), { method: 'GET' }).pipe(
     map(([response, text]) => {

@@ -69,7 +69,6 @@ export interface RemoteChats {
   ): Observable<OpenedChat>;
 }
 
-/** How many times a write is merged with a newer version, before it fails. */
 const MAX_CONFLICTS = 10;
 
 const EMPTY_CONVERSATION: SavedConversation = { version: 1, exchanges: [] };
@@ -148,10 +147,8 @@ function keepChat(
   /** What this page knew when it was written last. */
   let before = known.saved;
 
-  /** The length of the shortest content that was too large. */
   let tooLarge = Infinity;
 
-  /** Writes the first version that is not too large. */
   function put(versions: Iterator<SavedConversation>): Observable<Answer & { readonly sent: SavedConversation }> {
     const next = versions.next();
     if (next.done) return EMPTY;

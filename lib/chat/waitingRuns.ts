@@ -50,10 +50,7 @@ export function createWaitingRuns(
   /** Runs in a row that wait for nothing: a service that always says so would be asked without end. */
   let waitsInVain = 0;
 
-  /**
-   * If the run of an exchange waits, executes the calls that belong to this page, and waits for the user's answers.
-   * What was saved may be old: the service is asked at once.
-   */
+  /** Executes the waiting calls of this page, and waits for answers. If saved, the service is asked at once. */
   function wait(id: string, stop: Observable<void>, isSaved = false): Observable<unknown> {
     if (exchanges.get(id).view.status !== 'waiting') return EMPTY;
     waitsInVain = openCalls(exchanges.get(id)).length > 0 ? 0 : waitsInVain + 1;

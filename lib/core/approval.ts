@@ -87,11 +87,9 @@ export const answersFrom = (
 
 export type AllAnswers = { readonly [Kind in keyof CallAnswers]-?: NonNullable<CallAnswers[Kind]> };
 
-/** Whether a call has an answer of any kind. */
 export const hasAnswer = (answers: CallAnswers = {}, id: string): boolean =>
   kinds.some((kind) => Object.hasOwn(answers[kind] ?? {}, id));
 
-/** The answers for some of the ids. */
 export const pickAnswers = (answers: CallAnswers, has: (id: string) => boolean): CallAnswers =>
   mapAnswers(answers, (id) => (has(id) ? id : undefined));
 

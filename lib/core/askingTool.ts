@@ -18,6 +18,5 @@ export const maybeAsks = (tool: Tool): boolean => marked(tool) === 'maybe';
 export const asksInside = (tool: Tool): boolean =>
   marked(tool) === true || (innerAgentOf(tool)?.tools.some(asksInside) ?? false);
 
-/** As `asksInside`, or may ask. */
 export const mayAskInside = (tool: Tool): boolean =>
   marked(tool) !== undefined || (innerAgentOf(tool)?.tools.some(mayAskInside) ?? false);

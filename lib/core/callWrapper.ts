@@ -17,7 +17,6 @@ export const callToolWrapper = /* @__PURE__ */ callWrapper(
   (value): value is Tool => isRecord(value) && typeof value['name'] === 'string',
 );
 
-/** Either `retryModel(model, options)`, or `retryModel(options)`. */
 export const callModelWrapper = /* @__PURE__ */ callWrapper(
   (value): value is Model => isRecord(value) && typeof value['stream'] === 'function',
 );

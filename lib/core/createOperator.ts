@@ -100,7 +100,7 @@ class SourceObserver<T> implements Observer<T>, OperatorSource {
       this.source.subscribe(subscriber);
     } catch (thrown) {
       if (!this.ended) throw thrown;
-      reportUnhandled(thrown); // a teardown function threw after the source had ended
+      throwUnhandled(thrown); // a teardown function threw after the source had ended
     }
     this.isSubscribed = true;
     this.tearDown();
@@ -134,7 +134,7 @@ class SourceObserver<T> implements Observer<T>, OperatorSource {
     try {
       this.subscriber?.unsubscribe(); // at once, also while a synchronous source emits
     } catch (thrown) {
-      reportUnhandled(thrown);
+      throwUnhandled(thrown);
     }
     this.tearDown();
   }
@@ -167,6 +167,7 @@ class SourceObserver<T> implements Observer<T>, OperatorSource {
   }
 }
 
-export function reportUnhandled(thrown: unknown): void {
+/** As RxJS does: to `config.onUnhandledError`, otherwise thrown outside of the call. */
+export function throwUnhandled(thrown: unknown): void {
   new Observable<never>((out) => out.error(thrown)).subscribe();
 }

@@ -55,10 +55,7 @@ export function messagesOfFailed(thrown: unknown): readonly Message[] | undefine
   return run.partialText === '' ? run.messages : [...run.messages, modelMessage(run.partialText)];
 }
 
-/**
- * Returns the error that the run emits: a primitive value is wrapped. If another run has failed with the same
- * object (two runs with one `AbortSignal`), a copy is recorded, so that each keeps its own conversation.
- */
+/** A primitive is wrapped. An error of two runs (one `AbortSignal`) is copied, so that each keeps its conversation. */
 export function recordFailedRun(thrown: unknown, run: FailedRun): object {
   const error = !isWeakKey(thrown) || runs.has(thrown) ? wrap(thrown) : thrown;
   runs.set(error, run);

@@ -2,7 +2,6 @@ interface Computed<Item, T> {
   /** A longer sequence may share the array. */
   readonly items: Item[];
   readonly length: number;
-  /** Of the last items. */
   readonly values: readonly T[];
 }
 
@@ -78,7 +77,6 @@ export class SharedList<T> {
   }
 }
 
-/** Each item is mapped once. */
 export function growingList<Item extends object, T>(
   map: (item: Item) => readonly T[],
 ): (items: readonly Item[]) => readonly T[] {

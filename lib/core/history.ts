@@ -55,6 +55,7 @@ export function createHistoryRepair(
 }
 
 interface RepairedHistory {
+  /** Whether all messages so far are those that were given. */
   readonly isSame: boolean;
   readonly system: readonly Message[];
   readonly ended: SharedList<Message>;
@@ -73,7 +74,7 @@ function mergeLast(messages: readonly Message[], added: Message, isSeparate: (me
   return merged ? [...messages.slice(0, -1), merged] : [...messages, added];
 }
 
-/** Puts the results of the calls before the group into their places. */
+/** The group as one message, with the results of the calls before it in order; and the calls that are open after it. */
 function endGroup({
   ended,
   group,

@@ -1,12 +1,12 @@
 import { from, Observable, type ObservableInput, type Observer, type Subscriber } from 'rxjs';
-import { reportUnhandled } from './createOperator.js';
+import { throwUnhandled } from './createOperator.js';
 
 /** RxJS throws errors of a teardown to the caller: the next call would never start. Here they are reported. */
 export function ignoreTeardownErrors(work: () => void): void {
   try {
     work();
   } catch (thrown) {
-    reportUnhandled(thrown);
+    throwUnhandled(thrown);
   }
 }
 

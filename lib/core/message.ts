@@ -222,7 +222,6 @@ export function joinedResult({ metadata }: Pick<Message, 'metadata'>): ToolResul
   return joined['type'] === 'toolResult' ? (joined as unknown as ToolResultPart) : undefined;
 }
 
-/** The results that a message reports. */
 export function resultsIn(message: Message): readonly ToolResultPart[] {
   const joined = joinedResult(message);
   return joined ? [joined] : message.parts.filter((part) => part.type === 'toolResult');

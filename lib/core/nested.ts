@@ -18,10 +18,7 @@ export interface InnerRunControl {
   cancel(id: string): void;
 }
 
-/**
- * What `agentTool` reads as `outer` of its context. The inner run reports to its outer run directly, so tools made of
- * tools need no support.
- */
+/** What `agentTool` reads as `outer`. The inner run reports to it directly: tools made of tools need no support. */
 export interface OuterRun {
   readonly call: ToolCallPart;
   /** Whether the outer run has checkpoints, so that the inner one needs them too. */
@@ -30,10 +27,7 @@ export interface OuterRun {
   readonly resumed: ResumedRun | undefined;
   /** The outer run's own `approve`, which decides about inner calls if the agent has none. Undefined: they wait. */
   readonly approve: Approve | undefined;
-  /**
-   * How long the call waits in memory for an answer before it suspends, in milliseconds. 0: nobody answers while the
-   * run lives.
-   */
+  /** Milliseconds for which the call waits in memory before it suspends. 0: nobody answers while the run lives. */
   readonly patience: number;
   /** The answers to calls of the inner run, the earlier ones first. Completed: nobody answers any more. */
   readonly answers: Observable<CallAnswers>;
@@ -43,13 +37,11 @@ export interface OuterRun {
   wrapAgent?: (<A extends object>(agent: A) => A) | undefined;
   /** Set by the tool: how the inner run is stopped. Undefined: the tool has not run an agent. */
   inner?: InnerRunControl | undefined;
-  /** Emits an event of the inner run, as a `nested` event. */
   emit(event: StreamEvent): void;
   /** Keeps the inner run so far, for the checkpoints of the outer run. */
   keep(checkpoint: Checkpoint): void;
   /** Ends the call without a result, because inner calls wait. The outer run waits for the same calls. */
   suspend(checkpoint: Checkpoint): void;
-  /** The deadlines of the call. */
   readonly clocks: Set<Clock>;
   /** A person is asked: the deadlines of the call stop, and another call may begin. */
   pause(): void;
@@ -60,7 +52,6 @@ export interface OuterRun {
 /** The id of an inner call in the outer run. Inner and outer runs choose their ids independently. */
 export const nestedId = (outer: string, inner: string): string => `${outer}/${inner}`;
 
-/** The innermost event, with the id that its call has in the run of the outermost one. */
 export function innermost(event: StreamEvent, outer?: string): KnownEvent {
   const own = asKnownEvent(event);
   const known = outer !== undefined && 'id' in own ? { ...own, id: nestedId(outer, own.id) } : own;

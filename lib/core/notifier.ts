@@ -4,7 +4,6 @@ import { from, take, type ObservableInput, type Subscriber } from 'rxjs';
 export const onFirstValue = (out: Subscriber<unknown>, notifier: ObservableInput<unknown>, notify: () => void): void =>
   onEachValue(out, from(notifier).pipe(take(1)), notify);
 
-/** As `onFirstValue`, at each value. */
 export function onEachValue<T>(
   out: Subscriber<unknown>,
   notifier: ObservableInput<T>,

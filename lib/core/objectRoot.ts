@@ -4,10 +4,7 @@ import type { JsonObject, JsonSchema, JsonValue } from './json/json.js';
 /** No API accepts these keywords at the root of a tool's parameters. */
 const rootKeywords = ['$ref', 'allOf', 'anyOf', 'oneOf', 'enum', 'const', 'not', 'if', 'then', 'else'] as const;
 
-/**
- * OpenAI: "must have type 'object' and not have 'oneOf'..."; Anthropic: no choice "at the top level". A choice
- * becomes one object with the properties of all its members.
- */
+/** No API accepts a choice at the root: it becomes one object with the properties of all its members. */
 export function objectRoot(schema: JsonSchema): JsonSchema {
   const isObject = schema['type'] === 'object';
   if (isObject && !rootKeywords.some((keyword) => keyword in schema)) return schema;
@@ -44,7 +41,6 @@ const MAX_TAG = 100;
 interface Reading {
   readonly root: JsonSchema;
   left: number;
-  /** The members that contain the one that is read. */
   readonly open: JsonObject[];
 }
 

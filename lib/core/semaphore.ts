@@ -21,7 +21,6 @@ const occupied = <T>(place: Place, source: Observable<T>): Observable<T> =>
     out.add(() => place.release());
   });
 
-/** `Infinity` is allowed. */
 export function createSemaphore(places: number): Semaphore {
   let taken = 0;
   let isGranting = false;

@@ -9,10 +9,10 @@ const BATCH_SIZE = 256;
 /** From this length on, a node of the rope costs less than a copy into a batch. */
 const LARGE_DELTA = 4096;
 
-/** Each delta is collected several times: 100 MB of text took 300 MB without this (spec/checks/bench/textMemory.ts). */
+/** Several builders collect the same deltas: they share equal batches, a third of the memory (bench/textMemory.ts). */
 let lastBatch = '';
 
-/** A rope (`+=`) keeps each delta alive, and took a third of the time above that of a hand-written loop (measured). */
+/** A rope (`+=`) keeps each delta alive, and caused a third of what a run costs more than a plain loop (measured). */
 export class StringBuilder {
   length = 0;
   private joined = '';

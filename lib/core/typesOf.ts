@@ -22,8 +22,5 @@ export type OptionsOf<Function extends (...args: never) => unknown> = NonNullabl
 type Last<Items extends readonly unknown[]> =
   Required<Items> extends readonly [...unknown[], infer Item] ? Item : never;
 
-/**
- * TypeScript writes a type without a name into the declarations of a user's code; a name that the package does not
- * export is an error there (TS2883).
- */
+/** Without its name: in declarations of a user's code, a name that the package does not export is an error (TS2883). */
 export type Plain<Union> = Union extends unknown ? { [Key in keyof Union]: Union[Key] } : never;

@@ -81,7 +81,6 @@ function requireLifetime({ lifetime = 'short' }: CachePromptOptions): void {
 const shortControl: JsonObject = { type: 'ephemeral' };
 const longControl: JsonObject = { type: 'ephemeral', ttl: '1h' };
 
-/** The API of Anthropic accepts no more in a request. */
 const maxBreakpoints = 4;
 
 function createBreakpoints(control: JsonObject): (request: ModelRequest) => ModelRequest {

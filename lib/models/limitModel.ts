@@ -141,7 +141,6 @@ const WINDOW = 60_000;
 
 interface Admission {
   time: number;
-  /** First an estimate, then what the provider reported. */
   tokens: number;
 }
 
@@ -163,7 +162,6 @@ class RateWindow {
     private readonly maxTokens: number,
   ) {}
 
-  /** Emits when there is room for the request. Unsubscribing a request that waits removes it. */
   admit(tokens: number): Observable<Admission> {
     return new Observable((out) => {
       const waiting: Waiting = {

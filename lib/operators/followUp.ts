@@ -75,7 +75,6 @@ export function followUp(
   });
 }
 
-/** Calls `replace` when the turn has completed and its resources are released. */
 export function replaceTurnEvent<E extends StreamEvent>(
   replace: (turn: TurnEvent, messages: readonly Message[]) => Observable<E>,
 ): MonoTypeOperatorFunction<E> {
@@ -99,7 +98,6 @@ export function replaceTurnEvent<E extends StreamEvent>(
   });
 }
 
-/** `retract` removes all messages. */
 function turnMessages(messages: readonly Message[], event: StreamEvent): readonly Message[] {
   const known = asKnownEvent(event);
   switch (known.type) {

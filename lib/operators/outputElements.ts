@@ -71,7 +71,7 @@ interface CheckedElement extends Element {
   readonly checked: Validation<unknown>;
 }
 
-/** The indexes of another response start from 0. */
+/** Another response replaces the one before it, and with it an invalid element. */
 const RESTART = 'restart';
 
 const completeElements = (path: readonly string[] | undefined) =>
@@ -127,7 +127,6 @@ function check(
   return of({ ...element, checked });
 }
 
-/** If an element is invalid and no other response follows, the output fails at the end. */
 const newValidElements = () =>
   createOperator<typeof RESTART | CheckedElement, unknown>((out) => {
     const emitted: JsonValue[] = [];

@@ -63,9 +63,7 @@ export class RunContent {
 class TurnContent {
   readonly messages: Message[] = [];
   readonly metadata: MetadataCollector;
-  /** The text before the last message. */
   private text = '';
-  /** The text since the last message. */
   private streamed: StringBuilder | undefined;
   private thinking: StringBuilder | undefined;
 

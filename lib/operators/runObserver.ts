@@ -6,7 +6,7 @@ import type { RunResult, StreamEvent, ToolResultEvent, ToolStartEvent, TurnEvent
 import { asKnownEvent, isTurn } from '../core/eventGuards.js';
 import { addUsage, type Usage } from '../core/usage.js';
 import { usageOfError } from '../core/usageOfError.js';
-import { createUsageCounter } from '../core/usageOfEvent.js';
+import { createUsageCounter } from '../core/usageCounter.js';
 
 /** How something ended: by itself, with the error of the run, or because it was unsubscribed or retracted. */
 type Outcome = 'completed' | 'failed' | 'unsubscribed';

@@ -13,7 +13,7 @@ export function isRetryableStatus(status: number): boolean {
   return status === 408 || status === 409 || status === 429 || (status >= 500 && status <= 599);
 }
 
-/** Parts of the codes that providers use in a 200 stream for what would have been such a status. */
+/** Parts of the codes of errors that arrive within a stream, where the status is 200, and may be gone later. */
 const transientCodes = [
   'ratelimit',
   'overloaded',
@@ -180,12 +180,12 @@ interface ContextLength {
 }
 
 /** In lower case, without separators. */
-const codes: readonly string[] = [
+const contextLengthCodes: readonly string[] = [
   'contextlengthexceeded', // OpenAI, Azure, Groq, Cerebras: github.com/ChatGPTNextWeb/NextChat/issues/625
   'exceedcontextsizeerror', // llama.cpp: github.com/ggml-org/llama.cpp/pull/15780
 ];
 
-const messages: readonly RegExp[] = [
+const contextLengthMessages: readonly RegExp[] = [
   // OpenAI: github.com/webtimemachine/wtm2/issues/579
   /maximum context length is (?<limit>[\d,]+) tokens(?:\. However, your messages resulted in (?<tokens>[\d,]+))?/,
   // OpenAI Responses: github.com/dyad-sh/dyad/issues/1672
@@ -198,14 +198,15 @@ export function readContextLength(
   providerCodes: readonly string[],
   patterns: readonly RegExp[] = [],
 ): ContextLength | undefined {
-  for (const pattern of [...patterns, ...messages]) {
+  for (const pattern of [...patterns, ...contextLengthMessages]) {
     const match = pattern.exec(message);
     if (match) return { limit: number(match.groups?.['limit']), tokens: number(match.groups?.['tokens']) };
   }
   return providerCodes.some(isContextLengthCode) ? {} : undefined;
 }
 
-const isContextLengthCode = (code: string): boolean => codes.includes(code.toLowerCase().replace(/[^a-z]/g, ''));
+const isContextLengthCode = (code: string): boolean =>
+  contextLengthCodes.includes(code.toLowerCase().replace(/[^a-z]/g, ''));
 
 const number = (digits: string | undefined): number | undefined =>
   digits === undefined ? undefined : Number(digits.replaceAll(',', ''));

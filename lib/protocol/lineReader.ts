@@ -36,6 +36,7 @@ export abstract class LineReader implements FrameReader {
     this.readLines('\n');
   }
 
+  /** Characters of an event whose lines have been read in part. */
   protected openLength(): number {
     return 0;
   }
@@ -68,6 +69,7 @@ export abstract class LineReader implements FrameReader {
       start = end + 1;
     }
     this.line += text.slice(start);
+    // Bounds the memory; a complete event is checked exactly.
     this.checkLength(this.line.length + this.openLength() - BLOCK_SIZE, this.line);
   }
 
@@ -98,7 +100,7 @@ export class Utf8Reader {
     if (!this.decoder) {
       asciiDecoder ??= new TextDecoder();
       const text = asciiDecoder.decode(bytes);
-      // Any other character has more bytes than the text has units. A byte that is not valid has as many.
+      // A text of other characters is shorter than its bytes. Invalid bytes are as many: only the last may be cut.
       if (text.length === bytes.length && (bytes.at(-1) ?? 0) < 128) {
         this.hasBegun ||= text !== '';
         return text;

@@ -5,10 +5,7 @@ interface PermanentError {
   readonly advice: string;
 }
 
-/**
- * Vendors' error pages; gemini-cli#8437, #10513; continue#12643; llama.cpp 3f545becc. Not "billing": a limit per
- * minute.
- */
+/** Error pages; gemini-cli#8437, #10513; continue#12643; llama.cpp 3f545becc. "billing" may be a limit per minute. */
 const permanentErrors: readonly PermanentError[] = [
   {
     codes: /insufficient(?:quota|balance|credit)|creditbalance|outofcredit|(?:spend|usage)limit|billing|currentquota/,

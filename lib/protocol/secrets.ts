@@ -56,7 +56,7 @@ export function replaceRanges(text: string, ranges: readonly Range[], by: string
   return result + text.slice(end);
 }
 
-/** Searched with `indexOf`, the cost is linear in the text. */
+/** Finds parts, too: any part that counts contains a window, which `indexOf` finds in linear time. */
 function occurrences(text: string, secret: string, context: Context): readonly Range[] {
   const { length } = secret;
   const size = length < DISTINCTIVE_LENGTH ? length : Math.ceil(Math.max(DISTINCTIVE_LENGTH, length / 3) / 2);

@@ -6,7 +6,7 @@ import { compatible } from './chatCompletions/compatible.js';
 import { createReplay } from './chatCompletions/replay.js';
 import type { Dialect } from './chatCompletions/dialect.js';
 import { httpModel, type OpenModelOptions } from './httpModel.js';
-import { combineHeaders } from './shared/apiKey.js';
+import { combineHeaders } from './shared/credentials.js';
 import { readOpenText } from './shared/openText.js';
 
 /** A server that implements the Chat Completions API. The options apply to all models of the server. */

@@ -3,7 +3,7 @@ import type { Checkpoint } from '../core/checkpoint.js';
 import type { StreamEvent } from '../core/event.js';
 import { requireNumber } from '../core/options.js';
 import { usageOfError } from '../core/usageOfError.js';
-import { createUsageCounter } from '../core/usageOfEvent.js';
+import { createUsageCounter } from '../core/usageCounter.js';
 import { RequestError } from './http/requestError.js';
 import { OwnerUsage, type OwnerUsageOptions } from './ownerUsage.js';
 import type { RunStore } from './ports/runStore.js';

@@ -54,7 +54,6 @@ type ResultOfAgent<A extends AnyAgent> = A extends { run(...args: never): Observ
     : O
   : never;
 
-/** The type of the user's own value that the agent's tools need. */
 type ContextOfAgent<A extends AnyAgent> = A extends { run(input: never, ...options: infer Options): unknown }
   ? NonNullable<Options[0]> extends { readonly context?: infer C }
     ? C
@@ -133,7 +132,6 @@ function innerEvents(
   return inner.resume(checkpoint, ...([{ ...runOptions, ...answers }] as never));
 }
 
-/** The options that the inner run takes from the run of its call. */
 function optionsOf(outer: OuterRun) {
   const { call, approve, checkpoints, patience, answers, written } = outer;
   const control = outer.inner instanceof AgentControl ? outer.inner : new AgentControl(outer);
@@ -152,7 +150,6 @@ class AgentControl implements InnerRunControl {
 
   constructor(private readonly outer: OuterRun) {}
 
-  /** The notifiers of the inner run, as options of its `stream` and `resume`. */
   notifiers() {
     return { stop: this.stops.asObservable(), cancel: this.cancels.asObservable() };
   }
@@ -175,7 +172,7 @@ class AgentControl implements InnerRunControl {
     if (known.type === 'toolWaiting') open.add(known.id);
     else if (known.type === 'toolStart' || known.type === 'toolResult') open.delete(known.id);
     if (!hadOpen && open.size > 0) outer.pause();
-    else if (hadOpen && open.size === 0) outer.proceed(() => undefined);
+    else if (hadOpen && open.size === 0) outer.proceed(() => undefined); // the inner run continues by itself
   }
 }
 
@@ -229,7 +226,6 @@ function answerOf(name: string, { output, messages, finishReason, text }: RunRes
   throw new ToolFailure(finishReason === 'stopped' ? 'cancelled' : 'incomplete', problem, { finishReason, text });
 }
 
-/** Why an agent has no answer, for the model that has asked it. */
 const endTexts: Partial<Record<FinishReason, string>> = {
   stop: 'its last message is empty',
   waiting: 'one of its tool calls waits for a person or a browser, which cannot answer here',

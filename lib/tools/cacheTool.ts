@@ -121,5 +121,5 @@ function cacheResults(key: NonNullable<CacheToolOptions['key']>, size: number, t
     });
 }
 
-/** JSON is needed: the validated arguments may be any values. */
+/** As the model sent them: validated arguments may be any values, and the key is JSON. */
 const argumentsOfCall = (_args: unknown, { call }: ContextOf<Tool>): JsonValue => call.arguments as JsonValue;

@@ -54,10 +54,7 @@ function limited({ concurrency }: LimitToolOptions) {
   };
 }
 
-/**
- * A call that waits lets the others of its run go on: the call that has the place needs one of the run, too, when its
- * question is answered.
- */
+/** A call that waits lets others go on; answered, it needs a place of the tool and one of the run. */
 function limitAsking(run: Observable<ToolValue>, semaphore: Semaphore, outer: OuterRun): Observable<ToolValue> {
   return new Observable((out) => {
     const place = { isPaused: false, isGranted: false };

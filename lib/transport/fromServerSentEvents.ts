@@ -195,10 +195,7 @@ function mayConnectAgain(thrown: unknown, canJoin: boolean): boolean {
   return canJoin || !(thrown instanceof StreamInterruptedError);
 }
 
-/**
- * Bytes after the end mark are ignored. A service with a heartbeat is lost when two are missing, or one while the
- * page was hidden or offline; before the first frame, after `limit`.
- */
+/** A service is lost when two heartbeats are missing, or one while the page was hidden; before any, after `limit`. */
 function readMessages(limit: number) {
   return createOperator<Uint8Array, Frame>((out) => {
     let heartbeat: number | undefined;

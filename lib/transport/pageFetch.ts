@@ -48,7 +48,6 @@ export interface PageRequestOptions {
   readonly fetch?: typeof fetch | undefined;
 }
 
-/** A request without the headers of the options. */
 interface PageRequest {
   readonly method: string;
   readonly body?: string;
@@ -93,7 +92,6 @@ const sentences: Readonly<Record<number, string>> = {
   429: 'There are too many requests at the moment',
 };
 
-/** The error of a refused request: with the sentence of the service, its code, and when to try again. */
 export function statusError({ status, headers }: Response, body = ''): HttpError {
   const { message, code, params } = objectOrEmpty(objectOrEmpty(tryParseJson(body))['error']);
   const fallback = status >= 500 ? 'The server is not available at the moment' : 'The server refused the request';
@@ -130,13 +128,11 @@ export function contentTypeError({ status, headers }: Response, expected: string
   );
 }
 
-/** Checks `retries` and `retryDelay`. */
 export function requireReconnection({ retries, retryDelay }: PageRequestOptions): void {
   requireNumber('retries', retries, 0);
   requireNumber('retryDelay', retryDelay, 0);
 }
 
-/** Emits the headers of one request. */
 export function requestHeaders({ headers = {} }: PageRequestOptions): Observable<PlainHeaders> {
   return defer(() => {
     const own = typeof headers === 'function' ? headers() : headers;
@@ -147,13 +143,11 @@ export function requestHeaders({ headers = {} }: PageRequestOptions): Observable
 const isPromise = (value: object): value is Promise<PlainHeaders> =>
   'then' in value && typeof value.then === 'function';
 
-/** A URL with more parameters. */
 export const addressOf = (url: string, query: Readonly<Record<string, string>>): string => {
   const parameters = new URLSearchParams(query).toString();
   return parameters === '' ? url : `${url}${url.includes('?') ? '&' : '?'}${parameters}`;
 };
 
-/** Sends a request, and emits the response with its text. Unsubscribing aborts the request. */
 export function pageFetch(
   options: PageRequestOptions,
   address: string,
@@ -180,11 +174,9 @@ export function throwNow(error: Error): never {
   throw error;
 }
 
-/** Whether the type of a response begins in this way. */
 export const isType = ({ headers }: Response, type: RegExp): boolean =>
   type.test((headers.get('content-type') ?? '').toLowerCase());
 
-/** Sends a request, and reads its response. Unsubscribing aborts it. */
 export function sendRequest<T>(
   { fetch = globalThis.fetch }: Pick<PageRequestOptions, 'fetch'>,
   address: string,
@@ -250,7 +242,6 @@ function reasonOf(thrown: unknown): Reconnection['reason'] {
   return thrown instanceof SilentError ? 'silent' : 'offline';
 }
 
-/** The delay before an attempt, from 1, in milliseconds: at least the one that the server requests. */
 const delayBefore = (attempt: number, retryDelay: number, thrown: unknown): number =>
   Math.max(
     Math.min(retryDelay * 2 ** (attempt - 1), MAX_RETRY_DELAY) * (1 - Math.random() / 2),

@@ -11,7 +11,6 @@ export interface WaitingRun {
   readonly waiting: readonly WaitingCall[];
 }
 
-/** A page of the list of runs that wait. */
 export interface WaitingPage {
   /** The one that began to wait last is the first. */
   readonly runs: readonly WaitingRun[];

@@ -16,7 +16,6 @@ export const handleOf = ({ id }: ToolCallPart): JsonObject => ({
   note: 'The call runs in the background. Its result follows in a later message: do not repeat the call.',
 });
 
-/** A call in the background, as a checkpoint has it. */
 export interface StoredCall {
   readonly call: ToolCallPart;
   /** The number of turns before the call. */
@@ -29,7 +28,6 @@ export interface StoredCall {
 
 export interface BackgroundObserver {
   emit(event: RunEvent): void;
-  /** The checkpoint of the run changes. */
   changed(): void;
   /** The call has a result, and its resources have been released. */
   ended(call: BackgroundCall): void;
@@ -67,7 +65,6 @@ export class BackgroundCall implements RoundObserver {
     return this.stored.turn;
   }
 
-  /** The message that joins the run. */
   get message(): Message {
     return (this.joining ??= messageOf(this.result ?? unfinishedResult(this.call, 'cancelled')));
   }
@@ -102,7 +99,6 @@ export class BackgroundCall implements RoundObserver {
     this.observer.ended(this);
   }
 
-  /** Cancels the call, or a call inside of it. */
   cancel(id: string): void {
     this.round?.cancel(id);
   }

@@ -44,7 +44,6 @@ export function withoutCalls(from: RunStart): RunStart {
   };
 }
 
-/** The calls in the background with which a run is resumed. */
 export function storedCalls({ state, checkpoint, resumed }: RunStart): readonly StoredCall[] {
   const { open, background } = checkpoint ?? {};
   const [calls, ...messages] = open?.messages ?? [];

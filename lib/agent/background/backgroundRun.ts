@@ -15,7 +15,6 @@ import { withoutCalls } from './backgroundCheckpoint.js';
 import { BackgroundWork } from './backgroundWork.js';
 import { HeldTurn } from './heldTurn.js';
 
-/** Runs the calls of a run that are in the background. */
 export const wrap: RunWrapper['wrap'] = (start) => (settings, from, options) => {
   const { tools } = settings;
   const byName = new Map(tools.map((tool) => [tool.name, tool]));

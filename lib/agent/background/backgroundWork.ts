@@ -23,7 +23,6 @@ export class BackgroundWork implements BackgroundObserver {
   /** Those that have not joined the run. */
   readonly calls = new Map<string, BackgroundCall>();
   private readonly joining = new Subject<Message>();
-  /** The messages with the results. */
   readonly results = this.joining.asObservable();
   /** Calls that begin when the model's message is complete, since it may be retracted before, or is replayed. */
   private announced: BackgroundCall[] = [];
@@ -66,7 +65,6 @@ export class BackgroundWork implements BackgroundObserver {
     for (const { call } of this.announced.splice(0)) this.calls.delete(call.id);
   }
 
-  /** Those that run are ended, and are not waited for. */
   stop(): void {
     const { settle } = this;
     this.isStopped = true;
@@ -105,7 +103,6 @@ export class BackgroundWork implements BackgroundObserver {
     this.settle();
   }
 
-  /** Adds what the calls have used since the last turn. */
   withUsage<E extends { readonly usage?: Usage; readonly next?: RunState | null }>(event: E): E {
     const { usage } = this;
     if (!usage) return event;

@@ -60,7 +60,6 @@ export class HeldTurn implements OperatorHandlers<StreamEvent> {
     this.settle();
   }
 
-  /** Ends the turn, if nothing in the background is waited for. */
   settle(): void {
     const { end, out } = this;
     if (!this.hasEnded || out.closed) return;

@@ -43,7 +43,6 @@ export class AgUiDecoder {
   private readonly calls: RemoteCalls;
   /** The texts of other roles than the model's, by the id of their message. */
   private readonly otherTexts = new Map<string, { readonly text: StringBuilder; readonly isPrompt: boolean }>();
-  /** The ids of the message and of the call that the next chunk without an id continues. */
   private chunkText = '';
   private chunkCall: string | undefined;
   /** The calls that the server announced as waiting. */

@@ -184,7 +184,6 @@ function createCommands({ chats, copies, index, shown, list, current, entries }:
     index.see(id, find(id)?.updated);
     shown.set({ id });
   };
-  /** Shows a chat as the service has it, with what only its copy has. */
   const open = (id: string): void => {
     const chat = find(id);
     if (!chat || !copies.isOld(chat)) show(id);

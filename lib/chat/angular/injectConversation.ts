@@ -131,10 +131,7 @@ export function createInjected(
   let subscription = Subscription.EMPTY;
   let isDestroyed = isServer; // a server has no run
 
-  /**
-   * Subscribes to the conversation that is shown. An effect does so, or the first command, both outside of the zone:
-   * with zone.js, each read of the network would be a tick of the application.
-   */
+  /** Outside of the zone, by an effect or the first command: with zone.js, each read of the network would be a tick. */
   function connect(): Conversation | undefined {
     const { name, chat } = current();
     if (isDestroyed || chat === connected) return connected;

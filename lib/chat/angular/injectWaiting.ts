@@ -64,7 +64,6 @@ export function injectWaiting({ agent = injectAgent(), refresh = 30_000 }: Injec
   const changed = new Subject<void>();
   const zone = inject(NgZone);
   const destroyed = inject(DestroyRef);
-  /** Does work, whose error is shown until a request succeeds. */
   const reported = <T>(work: Observable<T>) =>
     work.pipe(
       catchError((error: unknown) => {

@@ -26,7 +26,7 @@ class Keys extends Transform {
     source.pipe(this);
   }
 
-  /** readline calls it for each line. The keys are read until the end, so that Ctrl-C ends no process. */
+  /** For readline, at each line: the raw mode stays until `close`, since Ctrl-C would otherwise end the process. */
   setRawMode(): this {
     return this;
   }

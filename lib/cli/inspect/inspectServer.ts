@@ -22,7 +22,7 @@ import { inspectorScript } from './pageScript.js';
 import { inspectorStyle } from './pageStyle.js';
 import { replayScript } from './replayScript.js';
 
-/** In bytes. A sender stays below it. */
+/** In bytes. `inspectRuns` sends less at once. */
 const LARGEST_BODY = 8_388_608;
 
 /** Milliseconds between two lists that a page receives. */

@@ -36,7 +36,7 @@ function hasMoreOpenings(text: string, limit: number): boolean {
   return false;
 }
 
-/** It uses no recursion. */
+/** A copy in which deeper values are null. Without recursion. */
 export function limitDepth<T>(value: T, limit: number): T {
   if (!isObject(value)) return value;
   const limited = copy(value);

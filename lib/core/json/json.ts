@@ -61,9 +61,7 @@ export function omit(object: JsonObject, ...fields: readonly string[]): JsonObje
   return Object.fromEntries(Object.entries(object).filter(([field]) => !fields.includes(field)));
 }
 
-/**
- * The value if it is a finite number, otherwise undefined. A count that a server omits or sends as null stays unknown.
- */
+/** A count that a server omits or sends as null stays unknown. */
 export function finiteNumber(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isFinite(value) ? value : undefined;
 }
@@ -85,10 +83,7 @@ export function parseJsonOrText(text: string): JsonValue {
   return value === undefined ? text : value;
 }
 
-/**
- * A value as an array: an array unchanged, null and undefined as an empty array, any other value as an array of one.
- * Some servers send one object where an array is documented.
- */
+/** Some servers send one object where an array is documented. Nothing (null, undefined) is an empty array. */
 export function asArray(value: unknown): readonly unknown[] {
   if (Array.isArray(value)) return value;
   return value === undefined || value === null ? EMPTY_ARRAY : [value];

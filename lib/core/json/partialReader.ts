@@ -85,10 +85,7 @@ export class PartialReader {
     return scan.beginsScalar(code) ? offset : offset + 1;
   }
 
-  /**
-   * `JSON.parse` is three times as fast. The root and its first array are tracked by element instead. After a failure
-   * it is not tried again in the chunk: inner values would be scanned once per level.
-   */
+  /** By `JSON.parse`, in a third of the time; not after a failure in the chunk, which would repeat for each level. */
   private readNested(text: string, offset: number): number {
     const isNested = this.tree.depth > 1 || this.tree.topArray !== undefined;
     if (!isNested || (this.mode !== Mode.Value && this.mode !== Mode.FirstElement)) return offset;

@@ -102,7 +102,7 @@ export function inContext<T>(
     });
 }
 
-/** Cancelled when unsubscribed: `observed` has to end the operation before it completes. */
+/** `observed.complete` has to end the operation: one that is still open at the end was cancelled. */
 export function runOperation<T>(operation: Operation, observed: Observed<T>): MonoTypeOperatorFunction<T> {
   const observedWithFailure: Observed<T> = {
     ...observed,

@@ -140,7 +140,6 @@ function traceRun<Options extends RunOptions | ResumeOptions>(
 const isReason = ({ reason }: AbortSignal, thrown: unknown): boolean =>
   thrown === reason || (thrown instanceof Error && thrown.cause === reason);
 
-/** Makes a turn an operation of its run, and the requests and the tools of the turn operations of the turn. */
 function traceTurn(run: TracedRun, turn: Orchestrator['turn']): Orchestrator['turn'] {
   const { telemetry, onUsage } = run;
   return (state, turnContext) =>

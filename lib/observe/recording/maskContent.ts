@@ -117,7 +117,7 @@ function createMasks(): Mask {
   const checkpoint = checkpointMask(part);
 
   const value = byType({
-    // Its arguments may be a part of a JSON text, which dots would not be.
+    // Dots in a part of a JSON text would make it invalid.
     toolCallFragment: {
       ...keeping('index', 'id', 'name', 'done'),
       arguments: (args) => (typeof args === 'string' ? '' : maskAll(args)),

@@ -1,6 +1,6 @@
 import { customAlphabet } from 'nanoid/non-secure';
 import type { Observer } from 'rxjs';
-import { reportUnhandled } from '../../core/createOperator.js';
+import { throwUnhandled } from '../../core/createOperator.js';
 import { requireNumber } from '../../core/options.js';
 import { spellings } from '../../protocol/secrets.js';
 import { RECORDING_VERSION, type DeltasEntry, type RecordingEntry } from './entries.js';
@@ -81,7 +81,7 @@ export class RecordingOutput {
       return length;
     } catch (thrown) {
       this.isBroken = true;
-      reportUnhandled(thrown);
+      throwUnhandled(thrown);
       return 0;
     }
   }
@@ -153,7 +153,6 @@ const cuts: readonly Cut[] = [
   { text: 100, items: 20 },
 ];
 
-/** Cuts the longest texts first, then lists and objects. */
 function cutEntry(entry: RecordingEntry, limit: number): string {
   for (const cut of cuts) {
     const line = JSON.stringify({ ...(cutValue(entry, cut) as object), cut: true });

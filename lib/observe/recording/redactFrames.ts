@@ -17,7 +17,7 @@ interface TextField {
   readonly text: string;
 }
 
-/** Each quote may begin a string, since a text may begin inside one; a character is read at most twice. */
+/** The text may begin inside a string, so each quote may open one or close one. A character is read at most twice. */
 function* textFields(text: string): Iterable<TextField> {
   const string = /[^"\\]*(?:\\.[^"\\]*)*"/sy;
   const colon = /\s*:\s*/y;
@@ -40,7 +40,7 @@ function* textFields(text: string): Iterable<TextField> {
 
 const lineIndexes = /index"\s*:\s*(\d+)/g;
 
-/** Deltas of one text have the same name or choice: other texts may be in between. */
+/** Deltas of one text have the same field name and, in a response with several choices or calls, the same indexes. */
 function groupDeltas(text: string): readonly (readonly TextField[])[] {
   const byName = new Map<string, TextField[]>();
   const byIndex = new Map<string, TextField[]>();

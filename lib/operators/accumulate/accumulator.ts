@@ -17,7 +17,6 @@ const none: readonly ToolCallEvent[] = [];
 /** After so many attempts, `nanoid` generates the id: a constant id must not hang. */
 const MAX_ATTEMPTS = 100;
 
-/** Most turns have no calls: created with the first fragment. */
 class TurnCalls {
   readonly all: PendingToolCall[] = [];
   readonly byId = new Map<string, PendingToolCall>();

@@ -8,10 +8,7 @@ export const isBlank = (text: string): boolean => {
   return trimmed === '' || trimmed === 'null' || /^\{\s*\}$/.test(trimmed);
 };
 
-/**
- * Repeated equal objects count once: servers repeat the arguments after their deltas. Any other text is never
- * repaired, but marked `invalid_json`, `too_deep` or, if a number cannot hold it, `inexact_integer`.
- */
+/** Equal repeats count once. Other text is not repaired, but marked: `invalid_json`, `too_deep`, `inexact_integer`. */
 export function parseToolCallArguments(text: string): JsonObject {
   let single = text;
   let value = parseObject(text);

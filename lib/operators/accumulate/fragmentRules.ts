@@ -27,7 +27,6 @@ import type { ToolCallFragment } from '../../core/chunk.js';
 import { isEmptyFragment, type PendingToolCall } from './pendingToolCall.js';
 
 type Condition = (call: PendingToolCall, fragment: ToolCallFragment) => boolean;
-/** If the condition is true, whether the fragment continues the candidate. */
 export type Rule = readonly [condition: Condition, continues: boolean];
 
 const CONTINUES = true;

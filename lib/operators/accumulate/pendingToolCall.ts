@@ -27,7 +27,6 @@ export class PendingToolCall {
   isEmitted = false;
   /** The indexes at which the call was announced; undefined unless there is more than one. */
   announcedAt: Set<Index> | undefined;
-  /** The index at which the arguments began, after any placeholder. */
   argumentsIndex: Index;
   /** An object that follows a repeated name belongs to a different call. */
   isAnnouncedAgain = false;
@@ -111,7 +110,6 @@ export class PendingToolCall {
     return Object.keys(added).length === 0 || (this.isComplete() && isSameJson(added, this.parseArguments()));
   }
 
-  /** A repeat has equal arguments, or none at another index. */
   isRepeat(): boolean {
     const { original } = this;
     if (original === undefined) return false;

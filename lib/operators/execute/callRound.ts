@@ -25,7 +25,6 @@ export class CallRound implements CallObserver, DecisionObserver {
   readonly waiting: Map<string, WaitingCall>;
   /** Inner runs of the calls without a result, by the ids of the calls. */
   readonly nested: Map<string, Checkpoint>;
-  /** Calls whose inner run waits. */
   private readonly suspended = new Map<string, ToolCallPart>();
   private readonly begun: Set<string>;
   private readonly queue: ToolCallPart[] = [];
@@ -57,7 +56,6 @@ export class CallRound implements CallObserver, DecisionObserver {
     this.begun = new Set(this.results.keys());
   }
 
-  /** Begins a call once, as soon as `concurrency` allows. */
   begin(call: ToolCallPart): void {
     if (this.isClosed || this.begun.has(call.id)) return;
     this.begun.add(call.id);
@@ -83,7 +81,6 @@ export class CallRound implements CallObserver, DecisionObserver {
     this.emit(unfinishedResult(call, 'not_executed'));
   }
 
-  /** The id of an inner call is passed on to its run. */
   cancel(id: string): void {
     if (!this.begun.has(id)) {
       this.cancelled.add(id);

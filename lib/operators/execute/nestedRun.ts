@@ -11,9 +11,7 @@ export interface NestedSettings {
   readonly checkpoints: boolean;
   /** Milliseconds for which a call waits in memory. 0: nobody answers. */
   readonly patience: number;
-  /** All answers of the run, the earlier ones first. */
   readonly answers: Observable<CallAnswers>;
-  /** Completes when everything that the run has emitted is stored. */
   readonly written: Observable<never>;
 }
 

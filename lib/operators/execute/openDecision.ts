@@ -19,7 +19,6 @@ export interface ApprovalOptions {
   readonly approve?: Approve | undefined;
   /** Milliseconds in memory, if there is no `approve`. */
   readonly patience: number;
-  /** All answers of the run, the earlier ones first. */
   readonly answers: Observable<CallAnswers>;
   readonly resumed?: ResumedTurn | undefined;
 }
@@ -32,7 +31,6 @@ interface ApprovedCall {
 export interface DecisionObserver {
   emit(event: ToolWaitingEvent | ToolResultEvent): void;
   approved(call: ToolCallPart, isEdited: boolean): void;
-  /** The resources of the decision have been released. */
   decisionEnded(id: string): void;
 }
 

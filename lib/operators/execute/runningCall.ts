@@ -60,7 +60,6 @@ export class RunningCall implements ExecutionObserver {
     this.nested.inner?.cancel(id);
   }
 
-  /** Aborts the signal of the tool; nothing more is emitted. */
   unsubscribe(): void {
     this.execution.unsubscribe();
   }

@@ -6,7 +6,7 @@ import { isMarkedProgress, valueOfProgress } from '../../core/progress.js';
 import { TimeoutError } from '../../core/timeoutError.js';
 import type { ToolContext } from '../../core/tool.js';
 import type { Usage } from '../../core/usage.js';
-import { ToolHandle } from './toolHandle.js';
+import { ToolCancellation } from './toolCancellation.js';
 import { busy, isPromise, toOutputStream } from './toolOutput.js';
 
 /** Any number of `progress` and `usage`, and then one `result` or one `error`. */
@@ -36,21 +36,21 @@ export class ToolExecution {
   /** The last unmarked value is the result, unless another value follows. */
   private value: JsonValue = null;
   private isHeld = false;
-  private readonly handle = new ToolHandle();
+  private readonly ending = new ToolCancellation();
 
   constructor(private readonly observer: ExecutionObserver) {}
 
   /** Call it before the tool starts, so that the tool's own timers of the same frame come later. */
   limit(deadline: number): void {
-    if (!this.isClosed) this.handle.limit(deadline, () => this.cancel(new TimeoutError('tool', deadline)));
+    if (!this.isClosed) this.ending.limit(deadline, () => this.cancel(new TimeoutError('tool', deadline)));
   }
 
   pause(): void {
-    this.handle.pause();
+    this.ending.pause();
   }
 
   proceed(): void {
-    if (!this.isClosed) this.handle.proceed();
+    if (!this.isClosed) this.ending.proceed();
   }
 
   isOpen(): boolean {
@@ -89,11 +89,10 @@ export class ToolExecution {
   complete(): void {
     if (this.isClosed || this.hasEnded) return;
     this.hasEnded = true;
-    this.handle.release();
+    this.ending.release();
     this.settle();
   }
 
-  /** A tool that has not ended by itself is aborted. */
   cancel(thrown: unknown): void {
     if (this.isClosed) return;
     this.isClosed = true;
@@ -109,11 +108,10 @@ export class ToolExecution {
     this.settle();
   }
 
-  /** Aborts the signal of a tool that has not ended. */
   unsubscribe(): void {
     this.isClosed = true;
-    this.handle.release();
-    if (!this.hasEnded) this.handle.abort();
+    this.ending.release();
+    if (!this.hasEnded) this.ending.abort();
   }
 
   progress(value: JsonValue): void {
@@ -126,7 +124,7 @@ export class ToolExecution {
 
   /** The signal is aborted if the execution has ended before the tool, also if it is first read afterwards. */
   signal(): AbortSignal {
-    return this.handle.signal(this.isClosed && !this.hasEnded);
+    return this.ending.signal(this.isClosed && !this.hasEnded);
   }
 
   /** Within `start`, the tool may not have returned its resources yet. */
@@ -159,7 +157,7 @@ export class ToolExecution {
   }
 
   private subscribe(stream: Observable<unknown>): void {
-    subscribeIsolated(stream, this, (subscriber) => (this.handle.output = subscriber));
+    subscribeIsolated(stream, this, (subscriber) => (this.ending.output = subscriber));
   }
 
   private accept(value: unknown): void {

@@ -1,4 +1,4 @@
-import { reportUnhandled } from '../../core/createOperator.js';
+import { throwUnhandled } from '../../core/createOperator.js';
 import { errorText } from '../../core/errors.js';
 import type { ToolResultEvent } from '../../core/event.js';
 import { omitUndefined, type JsonObject } from '../../core/json/json.js';
@@ -53,7 +53,7 @@ export function failedResult(
     try {
       onToolError(thrown, call);
     } catch (error) {
-      reportUnhandled(error);
+      throwUnhandled(error);
     }
   }
   return { type: 'toolResult', id, name, error: errorText(thrown), ...failure };

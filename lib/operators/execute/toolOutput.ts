@@ -23,7 +23,7 @@ export const isPromise = (output: unknown): output is PromiseLike<unknown> =>
   !isObservable(output) &&
   interopKey(output) === undefined;
 
-/** A marked yield shows that the last unmarked one before it is progress. */
+/** The return value comes last. Before a marked yield, `busy` says that the tool goes on. */
 function* withReturnValue(generator: Generator): Generator {
   let returned: unknown;
   const yields = (function* () {

@@ -2,10 +2,11 @@ import type { LanguageModelV4Citation } from '@ai-sdk/provider';
 import type { Chunk, ProviderChunk } from '../../core/chunk.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import { toJson } from '../../core/json/toJson.js';
+import { StringBuilder } from '../../core/stringBuilder.js';
 import { createCallDecoder } from './calls.js';
 import type { SdkPart, SdkPartOf } from './openStream.js';
 import { hasMetadata, metadataField, toProviderData, type ReplayPart } from './providerData.js';
-import { createReasoningDecoder, readProviderPart } from './providerParts.js';
+import { reportedPart } from './providerParts.js';
 import { createSourceDecoder, toFile } from './sources.js';
 
 export interface ContentDecoder {
@@ -45,15 +46,15 @@ export function createContentDecoder(
     calls.complete(part, toProviderData(provider, part.providerMetadata));
   };
   const addProviderPart = (part: SdkPart) => {
-    const providerPart = readProviderPart(part);
-    if (!providerPart) {
+    const reported = reportedPart(part);
+    if (!reported) {
       if (!silentParts.has(part.type)) emit({ type: 'metadata', metadata: { [provider]: unknownPart(part) } });
       return;
     }
-    emit({ type: 'metadata', metadata: providerPart.metadata });
-    if (!providerPart.replayPart) return;
+    emit({ type: 'metadata', metadata: reported.metadata });
+    if (!reported.replayPart) return;
     closeTextAndReasoning();
-    emitReplayPart(providerPart.replayPart);
+    emitReplayPart(reported.replayPart);
   };
 
   return {
@@ -135,6 +136,40 @@ function createTextDecoder(
       }
       if (part.type === 'text-end') close('citations' in part ? part.citations : []);
     },
+  };
+}
+
+interface ReasoningBlock {
+  text: StringBuilder;
+  metadata: unknown;
+  isDirty: boolean;
+}
+
+/** Some models end a block only with the response (`@ai-sdk/google`): it is stored when another part follows. */
+function createReasoningDecoder(emitThinking: (text: string) => void, store: (part: ReplayPart) => void) {
+  const blocks = new Map<string, ReasoningBlock>();
+  const storeBlock = (block: ReasoningBlock) => {
+    if (!block.isDirty) return;
+    store({ type: 'reasoning', text: block.text.toString(), ...metadataField('providerOptions', block.metadata) });
+    block.text = new StringBuilder();
+    block.isDirty = false;
+  };
+  return {
+    add(part: SdkPartOf<'reasoning-start' | 'reasoning-delta' | 'reasoning-end'>) {
+      const block = blocks.get(part.id) ?? { text: new StringBuilder(), metadata: undefined, isDirty: false };
+      blocks.set(part.id, block);
+      block.metadata = part.providerMetadata ?? block.metadata;
+      block.isDirty ||= hasMetadata(part.providerMetadata);
+      if (part.type === 'reasoning-delta' && part.delta !== '') {
+        block.text.add(part.delta);
+        block.isDirty = true;
+        emitThinking(part.delta);
+      }
+      if (part.type !== 'reasoning-end') return;
+      storeBlock(block);
+      blocks.delete(part.id);
+    },
+    storeBlocks: () => blocks.forEach(storeBlock),
   };
 }
 

@@ -1,58 +1,16 @@
 import { tryParseJson, type JsonObject } from '../../core/json/json.js';
 import { toJson } from '../../core/json/toJson.js';
 import { serverToolChunk } from '../../core/metadata.js';
-import { StringBuilder } from '../../core/stringBuilder.js';
 import type { SdkPart, SdkPartOf } from './openStream.js';
-import { hasMetadata, metadataField, type ReplayPart } from './providerData.js';
+import { metadataField, type ReplayPart } from './providerData.js';
 
-export interface ReasoningDecoder {
-  add(part: SdkPartOf<'reasoning-start' | 'reasoning-delta' | 'reasoning-end'>): void;
-  readonly storeBlocks: () => void;
-}
-
-interface ReasoningBlock {
-  text: StringBuilder;
-  metadata: unknown;
-  isDirty: boolean;
-}
-
-/** Some models end a block only with the response (`@ai-sdk/google`): it is stored when another part follows. */
-export function createReasoningDecoder(
-  emitThinking: (text: string) => void,
-  store: (part: ReplayPart) => void,
-): ReasoningDecoder {
-  const blocks = new Map<string, ReasoningBlock>();
-  const storeBlock = (block: ReasoningBlock) => {
-    if (!block.isDirty) return;
-    store({ type: 'reasoning', text: block.text.toString(), ...metadataField('providerOptions', block.metadata) });
-    block.text = new StringBuilder();
-    block.isDirty = false;
-  };
-  return {
-    add(part) {
-      const block = blocks.get(part.id) ?? { text: new StringBuilder(), metadata: undefined, isDirty: false };
-      blocks.set(part.id, block);
-      block.metadata = part.providerMetadata ?? block.metadata;
-      block.isDirty ||= hasMetadata(part.providerMetadata);
-      if (part.type === 'reasoning-delta' && part.delta !== '') {
-        block.text.add(part.delta);
-        block.isDirty = true;
-        emitThinking(part.delta);
-      }
-      if (part.type !== 'reasoning-end') return;
-      storeBlock(block);
-      blocks.delete(part.id);
-    },
-    storeBlocks: () => blocks.forEach(storeBlock),
-  };
-}
-
-export interface ProviderPart {
+/** What a reader learns of a part that only its provider understands, and what goes back to the provider. */
+interface ReportedPart {
   readonly metadata: JsonObject;
   readonly replayPart?: ReplayPart;
 }
 
-export function readProviderPart(part: SdkPart): ProviderPart | undefined {
+export function reportedPart(part: SdkPart): ReportedPart | undefined {
   switch (part.type) {
     case 'tool-call':
       if (!part.providerExecuted) return undefined;

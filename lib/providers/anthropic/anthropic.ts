@@ -2,7 +2,7 @@ import type { Model } from '../../core/model.js';
 import { contextLengthPatterns } from '../../protocol/contextLengthPatterns.js';
 import { sse } from '../../protocol/sse.js';
 import { allCapabilities } from '../shared/capabilityTable.js';
-import { combineHeaders } from '../shared/apiKey.js';
+import { combineHeaders } from '../shared/credentials.js';
 import { httpModel, type ModelOptions } from '../httpModel.js';
 import { decodeAnthropic } from './decode.js';
 import { encodeAnthropic } from './encode.js';

@@ -110,7 +110,6 @@ export function encodeThinking(model: string, { thinking, maxOutputTokens }: Mod
   throw unsupported(model, problem, "Pass an effort: thinking: { effort: 'low' }.");
 }
 
-/** Encodes a thinking budget, which has to be at least 1024 tokens and less than the limit of the response. */
 function encodeBudget(model: string, budget: number, isExplicit: boolean, limit: number | undefined): ThinkingFields {
   const max_tokens = limit ?? Math.max(findFamily(model).maxTokens, budget + MIN_BUDGET);
   const budget_tokens = isExplicit ? budget : Math.max(MIN_BUDGET, Math.min(budget, Math.floor(max_tokens / 2)));

@@ -2,5 +2,5 @@ import { contextLengthPatterns } from '../../protocol/contextLengthPatterns.js';
 import { otherContent } from './otherContent.js';
 import { replay } from './replay.js';
 
-/** The import of `openai` does not include these parts. */
+/** Parts of a `Dialect` that a bundle with `openaiChat` alone does not have. */
 export const compatible = { otherContent, replay, contextLengthPatterns };

@@ -8,7 +8,7 @@ import type { Dialect, ReplayCollector } from './dialect.js';
 import { readAnnotations } from './sources.js';
 import { isEmpty, UnknownCollector } from './unknown.js';
 
-/** Content that arrives twice is emitted once. In a response of only text, optional fields stay undefined. */
+/** Content that arrives twice is emitted once. What a response of only text does not need is created later. */
 export class DeltaDecoder {
   private readonly texts: Partial<Record<TextKind, StringBuilder>> = {};
   private readonly calls: CallReader;
@@ -49,13 +49,12 @@ export class DeltaDecoder {
   /** A message repeats the response so far; what the deltas contained is not emitted again. */
   message(message: JsonObject): void {
     const replay = this.collector();
-    // The deltas had no reasoning: take it from the message.
-    const isFirst = !this.texts.thinking && replay?.hasNoReasoning;
-    if (isFirst) replay.add(message);
+    const addsReasoning = !this.texts.thinking && replay?.hasNoReasoning; // the deltas had none
+    if (addsReasoning) replay.add(message);
     this.unknown.addDelta(message);
     const texts: Record<TextKind, string> = { thinking: '', text: '', refusal: '' };
     for (const { kind, text, part } of this.readTexts(message)) {
-      if (isFirst && kind === 'thinking') replay.addPart(part);
+      if (addsReasoning && kind === 'thinking') replay.addPart(part);
       texts[kind] += text;
     }
     replay?.addPart();

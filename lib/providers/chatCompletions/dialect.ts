@@ -9,6 +9,7 @@ export interface Replay {
 }
 
 export interface ReplayCollector {
+  /** No delta had reasoning, so that of the message counts. */
   readonly hasNoReasoning: boolean;
   add(delta: JsonObject): void;
   /** Adds the next part of the content: a thought is held, and emitted before any other part. */

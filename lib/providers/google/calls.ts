@@ -10,7 +10,7 @@ interface OpenCall {
   readonly index: number;
   readonly name: string | undefined;
   readonly id: string | undefined;
-  /** Each fragment repeats all of it: the accumulator does not merge the fields of one provider. */
+  /** Sent with each fragment, since the last one counts. */
   data: JsonObject;
   /** Whether a part with `willContinue` has arrived. After it, a part without `willContinue` ends the call. */
   sawWillContinue: boolean;
@@ -25,7 +25,7 @@ interface CallFields {
   readonly willContinue: boolean;
 }
 
-/** Partial arguments look complete: they wait for the end. Gateways send arguments in the part after the call. */
+/** Arguments by path are emitted at the end of the call. Gateways send arguments in the part after the call. */
 export class CallDecoder {
   private openCall: OpenCall | undefined;
   private count = 0;

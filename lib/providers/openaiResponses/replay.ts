@@ -9,7 +9,7 @@ export type MapCallId = (id: string) => string;
 export const isResponse = (part: Part): part is ProviderPart =>
   part.type === 'provider' && part.provider === provider && part.data['type'] === 'response';
 
-/** Without its end, a response is sent as texts and calls: incomplete reasoning, and ids without it, are refused. */
+/** Of a response without its end, only texts and calls are sent, without ids: the API refuses incomplete reasoning. */
 export function encodeModelMessage({ parts }: Message, mapCallId: MapCallId, stored: boolean): readonly JsonObject[] {
   const items: JsonObject[] = [];
   let response: JsonObject[] = [];
@@ -42,7 +42,7 @@ export function encodeModelMessage({ parts }: Message, mapCallId: MapCallId, sto
     }
   }
   endText();
-  return [...items, ...response.filter(isReplayed).map(withoutId)];
+  return [...items, ...response.filter(isTextOrCall).map(withoutId)];
 }
 
 function encodeItem(part: Part, mapCallId: MapCallId): JsonObject | undefined {
@@ -75,13 +75,13 @@ function encodeText(text: string, { id, phase, refusal }: JsonObject = {}): read
   return [omitUndefined({ type: 'message', role: 'assistant', id, status, phase, content: [content] })];
 }
 
-/** "Items are not persisted when `store` is set to false" (404). */
+/** Of what was not stored: reasoning without content, and the id of the item after it, which refers to it (404). */
 function omitReferences(items: readonly JsonObject[]): readonly JsonObject[] {
   let isReasoningOmitted = false;
   return items.flatMap((item) => {
     const followsOmitted = isReasoningOmitted;
     isReasoningOmitted = false;
-    if (item['type'] !== 'reasoning') return [followsOmitted && isReplayed(item) ? withoutId(item) : item];
+    if (item['type'] !== 'reasoning') return [followsOmitted && isTextOrCall(item) ? withoutId(item) : item];
     isReasoningOmitted =
       nonEmptyString(item['encrypted_content']) === undefined && asArray(item['content']).length === 0;
     return isReasoningOmitted ? [] : [item];
@@ -92,4 +92,4 @@ function omitReferences(items: readonly JsonObject[]): readonly JsonObject[] {
 const withoutId = (item: JsonObject): JsonObject =>
   item['type'] === 'message' ? omit(item, 'id', 'status') : omit(item, 'id');
 
-const isReplayed = ({ type }: JsonObject): boolean => type === 'message' || isClientCallType(type);
+const isTextOrCall = ({ type }: JsonObject): boolean => type === 'message' || isClientCallType(type);

@@ -11,10 +11,10 @@ export interface Session {
   readonly input: readonly JsonObject[];
 }
 
-/** Each attempt encodes the messages after a response. The complete history is always correct. */
+/** Each attempt encodes the messages after a response. Without a session, the complete history is sent. */
 const MAX_ATTEMPTS = 8;
 
-/** Not if it was not stored, or edited since, or if a call has no output ("No tool output found for ..."). */
+/** From the newest response that was stored, is unchanged, and whose calls all have an output, as the API requires. */
 export function findSession(messages: readonly Message[]): Session | undefined {
   let found = findResponses(messages).newest;
   for (let attempt = 0; found && attempt < MAX_ATTEMPTS; attempt++) {
@@ -58,7 +58,7 @@ function findResponse({ role, parts }: Message): StoredResponse | undefined {
   const end = parts.indexOf(part);
   const id = nonEmptyString(part.data['id']);
   const own = parts.slice(parts.slice(0, end).findLastIndex(isResponse) + 1, end);
-  // A history may have merged the message with an earlier one. The text of a response follows a part for this provider.
+  // The text of another provider's message may precede, if the history has merged the two: it has no part of this one.
   const text = messageText({
     parts: own.slice(own.findIndex((one) => one.type === 'provider' && one.provider === provider)),
   });
@@ -76,7 +76,7 @@ export function isResponseNotFound(error: unknown, previousResponseId: string): 
   return text !== undefined && (/previous.?response/i.test(text) || text.includes(previousResponseId));
 }
 
-/** Whether a server that did not find a response has none at all: it refuses the parameter, not the id. */
+/** Whether a server stores no responses at all: it refuses the parameter, and does not name the id. */
 export function isSessionRefused(error: unknown, previousResponseId: string): boolean {
   const text = readNotFoundText(error) ?? '';
   return !text.includes(previousResponseId) && !/not.?found|expired/i.test(text);

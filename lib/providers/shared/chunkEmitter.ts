@@ -13,10 +13,7 @@ export function emitOnce(out: ChunkReceiver, keys: Set<string>, key: string, chu
   keys.add(key);
 }
 
-/**
- * Emits the chunks of one response and applies the rules that all wires share: metadata first, one finish reason, one
- * usage, and an error if the response ends too early.
- */
+/** The rules that all wires share: metadata first, one finish, one usage, an error if the response ends too early. */
 export class ChunkEmitter implements ChunkReceiver {
   /** Whether a chunk was emitted. Metadata that is added after that is not emitted. */
   hasEmitted = false;
@@ -71,10 +68,7 @@ export class ChunkEmitter implements ChunkReceiver {
     this.hasContinued = false;
   }
 
-  /**
-   * Stores the usage. Later input counts replace all earlier input counts, and later output counts replace all earlier
-   * output counts. A usage without counts is ignored.
-   */
+  /** Input and output counts each replace all earlier ones. A usage without counts is ignored. */
   setUsage(usage: Usage): void {
     if (Object.keys(usage).length > 0) this.usage = this.usage ? mergeUsage(this.usage, usage) : usage;
   }

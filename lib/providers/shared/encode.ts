@@ -27,10 +27,7 @@ export const nonEmptyTexts = ({ parts }: Pick<Message, 'parts'>): readonly strin
 export const encodeText = (part: TextPart, provider: string): JsonObject =>
   withProviderOptions({ type: 'text', text: part.text }, provider, part);
 
-/**
- * Encodes a system message. Its texts are joined with blank lines, because the chat templates of many servers do not
- * accept an array here. Only texts with provider options are sent as an array.
- */
+/** One text, with blank lines: many chat templates reject an array, sent only for provider options. */
 export function encodeSystem(message: Message, provider: string): readonly JsonObject[] {
   const texts = message.parts.filter((part) => part.type === 'text').filter(({ text }) => text !== '');
   if (texts.length === 0) return [];
@@ -61,10 +58,7 @@ export const functionCall = (id: string, name: string, args: JsonObject) => ({
   function: { name, arguments: encodeJson(args) },
 });
 
-/**
- * Converts the result of a tool to text, for an API that has no field for failures. A text is unchanged, any other
- * value becomes JSON, and an error becomes `{"error": "..."}`.
- */
+/** For an API without a field for failures: other values become JSON, an error `{"error": "..."}`. */
 export function resultText(part: ToolResultPart): string {
   const value = part.error === undefined ? part.result : { error: part.error };
   return editedArgumentsNote(part) + (typeof value === 'string' ? value : encodeJson(value ?? null));

@@ -12,7 +12,10 @@ export type ToSendable = (
   tools: readonly ToolDefinition[] | undefined,
 ) => readonly Message[];
 
-/** Created once for a model: of a conversation that has grown, it reads only the new messages. */
+/**
+ * Makes a history that any provider accepts. Created once for a model: of a conversation that has grown, it reads only
+ * the new messages. `isSeparate`: as for `repairHistory`; `placeFiles` moves files out of results, if the API has to.
+ */
 export function createSendable(
   isSeparate: (message: Message) => boolean,
   placeFiles: (message: Message) => Message,
@@ -37,7 +40,7 @@ export function createSendable(
   };
 }
 
-/** APIs refuse invented names for ever (opencode#48750). Anthropic: 128 characters; OpenAI and Google: 64. */
+/** A name that the model has invented would fail each later request (opencode#48750). OpenAI, Google: 64 characters. */
 function mapCallNames(message: Message, toolNames: ReadonlySet<string>): Message {
   const parts = mapChanged(message.parts, (part) =>
     (part.type === 'toolCall' || part.type === 'toolResult') && isOddName(part.name) && !toolNames.has(part.name)

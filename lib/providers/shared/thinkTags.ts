@@ -71,7 +71,8 @@ class ThinkTagReader implements TextReader {
       this.enter('afterTags', text.slice(end + closingTag.length));
       return;
     }
-    const length = text.length - partialTagLength(text, closingTag);
+    const start = text.lastIndexOf('<');
+    const length = start !== -1 && closingTag.startsWith(text.slice(start)) ? start : text.length;
     this.emitText('thinking', text.slice(0, length));
     this.heldText = text.slice(length);
   }
@@ -87,7 +88,7 @@ export function extractThinking(onThinking?: (text: string) => void): MonoTypeOp
   return textFilter((emit) => new ThinkTagReader(emit, onThinking));
 }
 
-/** Open-weight models expect their reasoning back within a turn of tools: stored before the `finish`. */
+/** As `extractThinking`. A turn with calls also stores the tags: open-weight models expect their reasoning back. */
 export const keepThinkTags = (
   provider: string,
   readCalls: MonoTypeOperatorFunction<Chunk>,
@@ -113,8 +114,3 @@ export const keepThinkTags = (
       );
     });
 };
-
-function partialTagLength(text: string, ...tags: readonly string[]): number {
-  const start = text.lastIndexOf('<');
-  return start !== -1 && tags.some((tag) => tag.startsWith(text.slice(start))) ? text.length - start : 0;
-}

@@ -5,7 +5,6 @@ export interface SourceLine {
   readonly text: string;
 }
 
-/** A letter, `|` or `#`, at a frame counted from the beginning of the line. */
 export interface DrawnEvent {
   readonly frame: number;
   readonly mark: string;

@@ -101,7 +101,6 @@ function readLine(
   return line;
 }
 
-/** Swirly and the scheduler read each character as a marble. */
 function rejectLongName(line: SourceLine, name: string): never {
   const letter = name.charAt(0);
   const label = `write "${letter} := ${name}" below the line to show the name`;

@@ -25,10 +25,7 @@ interface Execution {
   count: number;
 }
 
-/**
- * Asks people and runs steps for one call. An execution that begins again (a resumed run, `retryTool`) receives the
- * answers and the results that there are.
- */
+/** Asks people and runs steps. An execution that begins again receives the answers and results that there are. */
 export class AskedCall implements InnerRunControl {
   private readonly journal: CallJournal;
   /** The questions for which the tool waits, by id. */
@@ -133,7 +130,6 @@ export class AskedCall implements InnerRunControl {
     for (const id of this.journal.add(given)) if (this.open.has(id)) this.proceed(id);
   }
 
-  /** These questions have waited in memory for as long as they may. */
   private leave(questions: readonly string[], isUnheard = this.isUnheard): void {
     this.isUnheard = isUnheard;
     for (const id of questions) this.late.add(id);
@@ -177,7 +173,6 @@ export class AskedCall implements InnerRunControl {
     });
   }
 
-  /** Asks a person. Emits when there is an answer. */
   private wait<S extends Schema>(id: string, asked: AskOptions<S>, problem?: string): Observable<void> {
     if (this.open.has(id)) throw new Error(`The call asks two questions with the key "${id}" at a time: change one.`);
     const opened = new ReplaySubject<void>(1); // it may be answered while it is announced
@@ -204,7 +199,6 @@ export class AskedCall implements InnerRunControl {
     );
   }
 
-  /** Shows the question to people, unless they know it. */
   private announce<S extends Schema>(id: string, asked: AskOptions<S>, problem: string | undefined): Question {
     const { message, details, within } = asked;
     const { journal } = this;
@@ -217,7 +211,6 @@ export class AskedCall implements InnerRunControl {
     return question;
   }
 
-  /** Ends a question without an answer of a person. */
   private end(answer: ToolResultPart): void {
     this.journal.answers.set(answer.id, answer);
     this.proceed(answer.id);

@@ -6,21 +6,15 @@ import { modelMessage, toolCallsOf, toolErrorTexts, unfinishedResult, userMessag
 import type { Message, ToolCallPart, ToolResultPart } from '../../core/message.js';
 import { readCheckpoint } from '../../core/readCheckpoint.js';
 
-/** The name of the calls that are questions. */
 const NAME = 'ask';
 
 const ORCHESTRATOR = 'askTool';
 
-/**
- * What a call with questions has done so far. Its checkpoint is that of an inner run whose calls are the questions, so
- * that questions reach people, and answers come back, as the calls of a sub-agent do.
- */
+/** What a call has done so far, as the checkpoint of an inner run whose calls are its questions. */
 export class CallJournal {
   /** The results of the steps that have ended, by their keys. */
   readonly steps: Map<string, JsonValue>;
-  /** The questions, by id. */
   readonly questions: Map<string, ToolCallPart>;
-  /** The questions that wait for an answer, by id. */
   readonly waiting: Map<string, WaitingCall>;
   /** The answers as they were given, by the ids of the questions. They are validated when the tool asks. */
   readonly answers: Map<string, ToolResultPart>;
@@ -28,7 +22,6 @@ export class CallJournal {
   readonly messages: Message[];
   /** The questions whose answers readers have seen. */
   readonly told: Set<string>;
-  /** The number of progress values that were emitted. */
   progress: number;
 
   /** Throws ConfigurationError `checkpoint` if the checkpoint is not that of a call with questions. */
@@ -104,7 +97,6 @@ export class CallJournal {
   }
 }
 
-/** The answer to a question, as the result of its call. */
 function answerIn({ results = {}, decisions = {}, errors = {} }: CallAnswers, id: string): ToolResultPart | undefined {
   const part = { type: 'toolResult', id, name: NAME } as const;
   if (Object.hasOwn(results, id)) return { ...part, result: results[id] ?? null };
@@ -117,7 +109,6 @@ function answerIn({ results = {}, decisions = {}, errors = {} }: CallAnswers, id
   return { ...part, error: `${toolErrorTexts.denied} Reason: ${reason}`, code: 'denied', reason };
 }
 
-/** The end of a question that nobody has answered in time. */
 export const unanswered = (id: string, otherwise: JsonValue | undefined): ToolResultPart =>
   otherwise === undefined
     ? { type: 'toolResult', id, name: NAME, error: 'Nobody has answered the question in time.', code: 'timeout' }

@@ -5,16 +5,14 @@ import type { ObservableInput } from 'rxjs';
 import { isRecord, objectOrEmpty, omitUndefined, type JsonObject } from '../../core/json/json.js';
 import type { OuterRun } from '../../core/nested.js';
 import { TimeoutError } from '../../core/timeoutError.js';
-import { ToolHandle } from '../../operators/execute/toolHandle.js';
+import { ToolCancellation } from '../../operators/execute/toolCancellation.js';
 import type { McpCallOptions, McpClient } from './client.js';
 import { refusal, requiredPages, type Elicit } from './serverQuestion.js';
 
-/** Answers requests of a server by method. */
 export type ServerRequests = Readonly<Record<string, (params: JsonObject) => ObservableInput<JsonObject>>>;
 
 const ELICIT = 'elicitation/create';
 
-/** How often a call is sent again with what the server requires. */
 const MAX_ROUNDS = 100;
 
 /** A server that requires nothing of a person wants to be asked again later. */
@@ -110,10 +108,7 @@ function listen(client: McpClient): Asking | undefined {
   return { isFree: new BehaviorSubject(true), open };
 }
 
-/**
- * Sends a call when no other call is open; a call that waits lets the others of its run go on. Its limits do not count
- * the time of a person.
- */
+/** Sends a call when no other is open, unless that waits for a person, whose time counts for no limit. */
 export function sendAlone<T>(
   { isFree, open }: Asking,
   elicit: Elicit,
@@ -162,7 +157,7 @@ function sendOpen<T>(
       throwIfEmpty(() => refusal('The call has ended before the answer.')),
     );
   const start = (limit: number) => {
-    const clock = new ToolHandle();
+    const clock = new ToolCancellation();
     clock.limit(limit, () => exceeded.error(new TimeoutError('tool', limit)));
     clocks.add(clock);
     return () => {

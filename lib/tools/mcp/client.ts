@@ -28,10 +28,7 @@ export interface McpCallOptions {
   readonly maxTotalTimeout?: number;
 }
 
-/**
- * The client that the calls use. With a function that connects, a session that the server has lost (it was started
- * again) is opened again: by the first call that finds out, for all.
- */
+/** With a function that connects, a lost session is opened again: by the first call that finds out, for all. */
 export class McpSession {
   private reopening: Promise<McpClient> | undefined;
 
@@ -63,10 +60,7 @@ const isLostSession = ({ transport }: McpClient, thrown: unknown): boolean => {
 /** The reason for a cancellation, which the client sends to the server. */
 export const cancelReason = 'No longer needed.';
 
-/**
- * Unsubscribing cancels the request, which the client then rejects: that is ignored, as there is no subscriber. `send`
- * receives the signal, and a function that emits a value before the response.
- */
+/** Unsubscribing cancels the request. `send` receives the signal, and a function that emits before the response. */
 export function fromRequest<T>(send: (signal: AbortSignal, next: (value: T) => void) => Promise<T>): Observable<T> {
   return new Observable<T>((out) => {
     const controller = new AbortController();

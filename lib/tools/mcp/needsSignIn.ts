@@ -7,10 +7,7 @@ type Need = false | JsonObject;
 
 const asked = new WeakMap<McpSignIn, Observable<Need>>();
 
-/**
- * Emits false, or the details of the call that waits: the address to open. The calls of a turn share the sign-in:
- * each would begin its own, and only the last can be completed. The call itself reports other errors.
- */
+/** False, or the details with the address. Calls share the sign-in: only the last one begun can be completed. */
 export function needsSignIn(session: McpSession, signIn: McpSignIn): Observable<Need> {
   const shared = asked.get(signIn) ?? defer(() => ask(session, signIn)).pipe(share());
   asked.set(signIn, shared);

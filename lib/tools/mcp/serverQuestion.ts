@@ -8,7 +8,6 @@ import { ToolFailure } from '../../operators/execute/toolFailure.js';
 import type { AskOptions } from '../ask/askOptions.js';
 import type { AskContext } from '../ask/askOptions.js';
 
-/** What a server receives for a question, in the words of its protocol. */
 type Elicited = { readonly action: 'accept' | 'decline' | 'cancel'; readonly content?: JsonObject };
 
 /** Asks a person what a server asks. `params` are those of its request, as they arrived. */
@@ -17,10 +16,7 @@ export type Elicit = (params: unknown) => Observable<Elicited>;
 /** In one execution of a call. Each is in the checkpoint, which is written for each. */
 const MAX_QUESTIONS = 100;
 
-/**
- * Each question has an id that depends on its content: a call that is sent again receives an answer for what it asked
- * before, and for nothing else.
- */
+/** The id depends on the content: a call that is sent again receives an answer only for what it asked before. */
 export function createElicit(ask: AskContext['ask']): Elicit {
   const counts = new Map<string, number>();
   let asked = 0;
@@ -47,10 +43,7 @@ function toQuestion({ mode, message, url, requestedSchema }: JsonObject): AskOpt
   return { message: typeof message === 'string' ? message : '', schema, ...details };
 }
 
-/**
- * Only what a browser opens as a page: a server could send `javascript:`, characters that control a terminal, or the
- * name of another site before an `@`.
- */
+/** A server could send `javascript:`, characters that control a terminal, or the name of another site before an `@`. */
 function toAddress(url: unknown): string {
   const address = typeof url === 'string' && URL.canParse(url) ? new URL(url) : undefined;
   const isPage = address && /^https?:$/.test(address.protocol) && address.username + address.password === '';

@@ -12,7 +12,6 @@ import { refusal, type Refusal } from '../dialect.js';
 import { objectsIn } from '../history.js';
 import { historyObjection, type HistoryRules } from '../historyRules.js';
 
-/** `CreateModelInteraction` (SDK 3.1). */
 const requestFields: ReadonlySet<string> = /* @__PURE__ */ words(`
   background cached_content continuation_token environment generation_config input labels model
   previous_interaction_id response_format response_mime_type response_modalities safety_settings service_tier store
@@ -85,7 +84,6 @@ const stepTypes: readonly RegExp[] = [
   /^(code_execution|file_search|google_maps|google_search|url_context)_(call|result)$/,
 ];
 
-/** The members of `Content` of the SDK 3.1. */
 const contentTypes = /^(text|image|audio|video|document)$/;
 
 /** The types are those of the SDK 3.1. */

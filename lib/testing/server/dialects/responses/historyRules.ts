@@ -25,7 +25,6 @@ export const historyRules: HistoryRules = {
       : undefined,
 };
 
-/** More rules, for an input that does not continue a stored response. */
 export const completeHistoryRules: HistoryRules = {
   'Effect-TS/effect#5939: each output needs a call': (items, at) => {
     const found = [...outputTypes].find(([, [output]]) => output === items[at]?.['type']);

@@ -85,7 +85,6 @@ export function openMessage(event: MakeFrame, id: string, index: number): OpenIt
   });
 }
 
-/** The item has encrypted content if the request asks for it. */
 export function openReasoning(event: MakeFrame, id: string, index: number, encrypted: boolean): OpenItem {
   return openItem(event, {
     type: 'reasoning',

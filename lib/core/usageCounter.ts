@@ -9,7 +9,7 @@ import { addUsage, negative, type Usage } from './usage.js';
  * Returns what each event adds to the usage of its run, with the cost that the provider reports if `priceModel` has set
  * none. A turn whose calls wait has no `turn` event: its usage is in the checkpoint of the result.
  *
- * @param resumed The checkpoint of a resumed run: the response of its open turn counts in the run before.
+ * @param resumed The checkpoint from which the run was resumed. The usage of its open turn was counted before.
  */
 export function createUsageCounter(resumed?: Pick<Checkpoint, 'open'>): (event: StreamEvent) => Usage | undefined {
   let counted = usageOfOpen(resumed?.open);

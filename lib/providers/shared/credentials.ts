@@ -49,7 +49,7 @@ export function withCredentials<T>(
   );
 }
 
-/** With `out` itself, not an operator's subscriber: a stop finds what is before (`createOperator`). */
+/** Without a subscriber in between, so that a stop inside of a synchronous emission reaches the source. */
 const subscribeWith = <T>(out: Subscriber<T>, source: Observable<T>): void => out.add(source.subscribe(out));
 
 function openWith<T>(

@@ -2,8 +2,8 @@ import { asyncScheduler, type Subscription } from 'rxjs';
 import { ignoreTeardownErrors } from '../../core/ignoreTeardownErrors.js';
 import { MAX_TIMER_DELAY } from '../../core/options.js';
 
-/** What ends a tool: the subscription to its output, its signal and its deadline. */
-export class ToolHandle {
+/** How a running tool ends early: its output is unsubscribed, its signal aborted; or its deadline has passed. */
+export class ToolCancellation {
   output: Subscription | undefined;
   private timer: Subscription | undefined;
   private remaining = Infinity;
