@@ -171,8 +171,12 @@ export function createExchanges(
     /** The input of an exchange, to send it again: the files that the server has are not sent again. */
     inputOf: (id: string): readonly Message[] => pack(get(id)).input,
 
-    waiting: (): readonly ToolCallView[] =>
-      open().flatMap((exchange) => openCalls(exchange).filter(({ id }) => exchangeOf(id, open()) === exchange)),
+    waiting(): readonly ToolCallView[] {
+      const exchanges = open();
+      if (exchanges.length < 2) return exchanges.flatMap(openCalls); // the usual case, with each event
+      const owners = new Map([...exchanges].reverse().flatMap((each) => callsOf(each.view).map(({ id }) => [id, each])));
+      return exchanges.flatMap((each) => openCalls(each).filter(({ id }) => owners.get(id) === each));
+    },
 
     /** An exchange that is known by its id stays as it is. */
     add(id: string, parent: string | undefined, input: readonly Message[]): Exchange {
