@@ -174,7 +174,9 @@ export function createExchanges(
     waiting(): readonly ToolCallView[] {
       const exchanges = open();
       if (exchanges.length < 2) return exchanges.flatMap(openCalls); // the usual case, with each event
-      const owners = new Map([...exchanges].reverse().flatMap((each) => callsOf(each.view).map(({ id }) => [id, each])));
+      const owners = new Map(
+        [...exchanges].reverse().flatMap((each) => callsOf(each.view).map(({ id }) => [id, each])),
+      );
       return exchanges.flatMap((each) => openCalls(each).filter(({ id }) => owners.get(id) === each));
     },
 

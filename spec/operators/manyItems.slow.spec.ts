@@ -20,9 +20,13 @@ import { viewOf } from '../../lib/operators/view/view.js';
 import { toAgUi } from '../../lib/service/agUi/toAgUi.js';
 import { fromUiMessages } from '../../lib/service/uiChat/fromUiMessages.js';
 import { toUiMessageStream } from '../../lib/service/uiChat/toUiMessageStream.js';
-import { scriptedModel } from '../../lib/testing/index.js';
+import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import { fromAgUiMessages, toAgUiMessages } from '../../lib/transport/agUi/messages.js';
 import { createCompactor, createRestorer } from '../../lib/transport/compactEvents.js';
+import { repairHistory } from '../../lib/core/history.js';
+import { keepRecent } from '../../lib/core/keepRecent.js';
+import { writeSpec } from '../../lib/observe/spec/writeSpec.js';
+import { anyTool } from '../support/toolCalls.js';
 import { isLinear, shortestCosts } from '../support/cost.js';
 
 const SIZES = [1000, 2000, 4000];
@@ -153,13 +157,18 @@ const readers: Readonly<Record<string, (events: readonly StreamEvent[]) => unkno
       .subscribe(),
 };
 
-async function expectLinear<T>(read: (input: T) => unknown, inputs: readonly T[]): Promise<void> {
+/** Each of their views has a plain list of all of them. */
+const listed = ['conversation, calls that wait', 'conversation, prompts that join'];
+
+function expectLinear<T>(read: (input: T) => unknown, inputs: readonly T[]): void {
   const costs = shortestCosts(read, inputs);
   expect({ costs, isLinear: isLinear(costs) }).toEqual({ costs, isLinear: true });
 }
 
 describe('the cost of many small items', () => {
-  const rows = Object.keys(readers).flatMap((reader) => Object.keys(kinds).map((kind) => [reader, kind] as const));
+  const rows = Object.keys(readers)
+    .flatMap((reader) => Object.keys(kinds).map((kind) => [reader, kind] as const))
+    .filter(([reader, kind]) => !listed.includes(`${reader}, ${kind}`));
   it.each(rows)('%s is linear in the number of %s', (reader, kind) =>
     expectLinear(readers[reader] as never, SIZES.map((n) => kinds[kind]?.(n)) as never),
   );
@@ -173,17 +182,61 @@ const history = (n: number): readonly Message[] =>
     modelMessage(`t${i}`),
   ]);
 
-describe('the cost of a long history', () => {
-  it.each<readonly [string, (messages: readonly Message[]) => unknown]>([
-    ['viewOf', viewOf],
+const uiMessage = (n: number) => ({
+  id: 'a',
+  role: 'assistant',
+  parts: each(n, (i) => [
+    { type: 'text', text: `t${i}` },
+    { type: 'tool-pay', toolCallId: `c${i}`, state: 'output-available', input: {}, output: i },
+  ]),
+});
+
+/** The lines of a recording of a run with many turns, each with a call. */
+function recorded(n: number): readonly string[] {
+  const pay = anyTool('pay', () => 1);
+  const lines: string[] = [];
+  const model = scriptedModel([...range(n, (i) => [`t${i}`, toolCall('pay', {})]), 'Done.']);
+  const agent = recordRun(createAgent({ model, tools: [pay], maxTurns: n + 1 }), (line) => lines.push(line));
+  agent.stream('Hi').subscribe();
+  return lines;
+}
+
+describe('the cost of a long conversation', () => {
+  it.each<readonly [string, (n: number) => unknown, (input: never) => unknown]>([
+    ['viewOf', history, viewOf],
+    ['toAgUiMessages', history, toAgUiMessages],
+    ['fromAgUiMessages', (n) => toAgUiMessages(history(n)), fromAgUiMessages],
+    ['fromUiMessages', (n) => [uiMessage(n)], fromUiMessages],
+    ['repairHistory', history, repairHistory],
+    ['keepRecent', history, keepRecent({ messages: 100 })],
+  ])('%s is linear', (_, create, read) => expectLinear(read as never, SIZES.map(create)));
+
+  it.each<readonly [string, (lines: readonly string[]) => unknown]>([
+    ['readRecording', readRecording],
+    ['drawRun', (lines) => drawRun(readRecording(lines))],
+    ['replayEvents', (lines) => replayEvents(readRecording(lines)).subscribe()],
+    ['writeSpec', (lines) => writeSpec(readRecording(lines))],
+  ])('%s is linear in the number of turns', (_, read) => expectLinear(read, [200, 400, 800].map(recorded)));
+
+  it.each<readonly [string, (count: number) => unknown]>([
     [
-      'toView after it',
-      (messages) =>
-        from(range(messages.length, text))
-          .pipe(toView(viewOf(messages)))
-          .subscribe(),
+      'exchanges',
+      (count) =>
+        range(count, () => 0).forEach(
+          (
+            (chat) => () =>
+              chat.send('Hi')
+          )(converse(() => [text(0), runResult])),
+        ),
     ],
-    ['toAgUiMessages', (messages) => toAgUiMessages(messages)],
-    ['fromAgUiMessages', (messages) => fromAgUiMessages(toAgUiMessages(messages))],
-  ])('%s is linear', (_, read) => expectLinear(read, SIZES.map(history)));
+    [
+      'versions',
+      (count) => {
+        const chat = converse(() => [text(0), runResult]);
+        chat.send('Hi');
+        range(count, () => 0).forEach(() => chat.regenerate());
+      },
+    ],
+    ['turns', recorded],
+  ])('a conversation is linear in the number of its %s', (_, read) => expectLinear(read, [100, 200, 400]));
 });
