@@ -1,10 +1,9 @@
-import { withoutPrefix, type ToolCallFragment } from '../../core/chunk.js';
+import { withoutPrefix } from '../../core/chunk.js';
 import { RivuletError, errorText } from '../../core/errors.js';
 import type { StreamEvent } from '../../core/event.js';
 import { HISTORY_LOST_EVENT, isReconnecting, type ReconnectingEvent } from '../../core/connectionEvents.js';
 import { asKnownEvent, type KnownEvent } from '../../core/eventGuards.js';
-import { asArray, isJsonObject, objectOrEmpty, omitUndefined } from '../../core/json/json.js';
-import { createPartialJson, type PartialJson } from '../../core/json/partialJson.js';
+import { asArray, objectOrEmpty, omitUndefined } from '../../core/json/json.js';
 import { joinedResult, resultsIn, type ToolCallPart, type ToolResultPart } from '../../core/message.js';
 import type { ServerTool } from '../../core/metadata.js';
 import { nestedId } from '../../core/nested.js';
@@ -15,11 +14,11 @@ import {
   changeCall as changeCallOf,
   emptyView,
   endedStatuses,
-  isReceiving,
   toolCallView,
   withoutNotices,
 } from './view.js';
 import { createAnswer, type Answer } from './answer.js';
+import { createStreamedCalls } from './streamedCalls.js';
 import type { ToolCallView, View } from './view.js';
 
 export interface ViewFold {
@@ -35,12 +34,6 @@ export interface ViewFold {
 type ChangeCall = (call: ToolCallView) => ToolCallView;
 
 type CallEvent = Pick<ToolCallPart, 'id' | 'name'> & Partial<Pick<ToolCallPart, 'arguments'>>;
-
-interface StreamedCall {
-  readonly index: number | string;
-  readonly position: number;
-  readonly json: PartialJson;
-}
 
 /** Any other event changes nothing. */
 type EventHandlers = {
@@ -66,14 +59,12 @@ export function createViewFold(before: View, outerCall?: string, owners = owners
   const { view, patch, addDelta, addPart } = answer;
   const inner = new Map<string, ViewFold>();
   const calls = createCalls(answer, owners, inner, outerCall);
-  const { addFragment, addCall, addEarlierResult, changeCall, dropStreamed, dropCalls } = calls;
+  const { callOf, addFragment, addCall, addEarlierResult, changeCall, dropStreamed, dropCalls } = calls;
   const patchCall = (event: CallEvent, fields: Partial<ToolCallView>) =>
     changeCall(event, (call) => ({ ...call, ...fields }));
 
   function addNested(call: ToolCallView, event: StreamEvent): ToolCallView {
-    const fold = inner.get(call.id) ?? createViewFold(call.nested ?? emptyView, call.id, owners);
-    inner.set(call.id, fold);
-    const nested = fold.add(event);
+    const nested = innerFold(inner, call, owners).add(event);
     return { ...call, status: nested.status === 'waiting' ? 'waiting' : 'running', nested };
   }
 
@@ -142,68 +133,33 @@ export function createViewFold(before: View, outerCall?: string, owners = owners
       answer.end({ status: 'failed', error }, 'failed');
       return view();
     },
-    callOf: calls.callOf,
-    changeCall(event, change) {
-      changeCall(event, change);
-      return view();
-    },
+    ...{ callOf, changeCall },
   };
 }
 
+function innerFold(inner: Map<string, ViewFold>, { id, nested = emptyView }: ToolCallView, owners: Owners): ViewFold {
+  const fold = inner.get(id) ?? createViewFold(nested, id, owners);
+  inner.set(id, fold);
+  return fold;
+}
+
 function createCalls(
-  { view, length, partAt, positionOf, addPart, setPart, removeParts, patch, change: changeView }: Answer,
+  answer: Answer,
   owners: Owners,
   inner: ReadonlyMap<string, ViewFold>,
   outerCall: string | undefined,
 ) {
-  /** Calls whose arguments arrive, by their index in the turn. */
-  const streamed = new Map<number | string, StreamedCall>();
-  const byPosition = new Map<number, StreamedCall>();
+  const { view, partAt, positionOf, addPart, setPart, patch, change: changeView } = answer;
+  const { addFragment, claim, drop, forget } = createStreamedCalls(answer);
   const running = new Set<string>();
   const waiting = new Set<string>();
-  /** Positions of calls whose id did not arrive yet. */
-  const unnamed = new Set<number>();
-
-  function addFragment({ index = 0, id = '', name = '', arguments: args }: ToolCallFragment): void {
-    let call = streamed.get(index);
-    if (!call) {
-      call = { index, position: length(), json: createPartialJson() };
-      streamed.set(index, call);
-      byPosition.set(call.position, call);
-      if (id === '') unnamed.add(call.position);
-      addPart({ type: 'toolCall', id, name, arguments: {}, status: 'receiving' });
-    }
-    const isDelta = typeof args === 'string';
-    if (isDelta) call.json.push(args);
-    if (isDelta && !call.json.isDue()) return; // a snapshot after each delta would be too slow
-    const snapshot = isDelta ? call.json.snapshot() : args;
-    const part = partAt(call.position);
-    if (part?.type !== 'toolCall') return;
-    const shown = isJsonObject(snapshot) ? snapshot : part.arguments;
-    if (id !== '') unnamed.delete(call.position);
-    setPart(call.position, { ...part, id: id || part.id, name: name || part.name, arguments: shown });
-  }
 
   function addCall(complete: ToolCallPart): void {
     const call = toolCallView(complete);
-    const position = claimStreamed(call);
+    const position = claim(call);
     owners.set(call.id, outerCall);
     if (position === undefined) addPart(call);
     else setPart(position, call);
-  }
-
-  /** A call whose arguments have arrived is no longer incomplete. */
-  function claimStreamed({ id, name }: ToolCallView): number | undefined {
-    for (const position of [positionOf('toolCall', id) ?? -1, ...unnamed]) {
-      const call = byPosition.get(position);
-      const part = partAt(position);
-      if (!call || part?.type !== 'toolCall' || part.name !== name) continue;
-      streamed.delete(call.index);
-      byPosition.delete(position);
-      unnamed.delete(position);
-      return position;
-    }
-    return undefined;
   }
 
   function ownCall(id: string): ToolCallView | undefined {
@@ -226,7 +182,7 @@ function createCalls(
     (owners.has(id) ? callsOf(view()).find((call) => call.id === id) : undefined);
 
   /** A call that the view does not have was made before the checkpoint from which the run was resumed. */
-  function changeCall(event: CallEvent, change: ChangeCall): void {
+  function changeCall(event: CallEvent, change: ChangeCall): View {
     const { id, name, arguments: args = {} } = event;
     if (!ownCall(id)) {
       const before = view();
@@ -236,15 +192,16 @@ function createCalls(
       if (view() === before) addCall({ type: 'toolCall', id, name, arguments: args });
     }
     const part = ownCall(id);
-    if (!part) return;
+    if (!part) return view();
     const call = change(part);
-    setPart(positionOf('toolCall', id) ?? length(), call);
+    setPart(positionOf('toolCall', id), call);
     running.delete(id);
     waiting.delete(id);
     if (call.status === 'running') running.add(id);
     if (call.status === 'waiting') waiting.add(id);
     if (running.size > 0) patch({ status: 'runningTools' });
     else if (waiting.size > 0) patch({ status: 'waiting' });
+    return view();
   }
 
   /** The results of a turn are those that were shown, those from before the checkpoint, and those of the background. */
@@ -252,26 +209,13 @@ function createCalls(
     if (!endedStatuses.includes(callOf(result.id)?.status)) changeCall(result, (call) => answeredCall(call, result));
   }
 
-  /** The history does not have calls whose arguments did not arrive. */
-  function dropStreamed(): void {
-    const [first] = byPosition.keys(); // the others are behind it
-    forgetStreamed();
-    if (first !== undefined) removeParts(first, isReceiving);
-  }
-
-  function forgetStreamed(): void {
-    streamed.clear();
-    byPosition.clear();
-    unnamed.clear();
-  }
-
   function dropCalls(): void {
-    forgetStreamed();
+    forget();
     running.clear();
     waiting.clear();
   }
 
-  return { callOf, addFragment, addCall, addEarlierResult, changeCall, dropStreamed, dropCalls };
+  return { callOf, addFragment, addCall, addEarlierResult, changeCall, dropStreamed: drop, dropCalls };
 }
 
 const withOuterId = <E extends object>(event: E, outerCall: string | undefined): E =>
