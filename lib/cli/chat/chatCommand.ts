@@ -159,7 +159,7 @@ const escapeControl = (character: string) => `\\u00${character.charCodeAt(0).toS
 function askOnce(agent: Agent, prompt: string, json: boolean, shell: Shell): Promise<number> {
   let code = 0;
   let lastText = '\n';
-  const notes = new EventPrinter(shell.hasColors);
+  const notes = new EventPrinter(shell.hasErrorColors);
   const writeText = (text: string) => {
     if (text === '') return;
     lastText = text;
@@ -167,7 +167,7 @@ function askOnce(agent: Agent, prompt: string, json: boolean, shell: Shell): Pro
   };
   const write = (event: RunEvent) => {
     if (json) shell.write(`${JSON.stringify(event).replaceAll(/[\u007f-\u009f]/g, escapeControl)}\n`);
-    else if (event.type === 'text') writeText(shell.stdout.isTTY ? plainText(event.text) : event.text);
+    else if (event.type === 'text') writeText(plainText(event.text)); // a pipe may end at a terminal
     else if (event.type !== 'result') shell.writeError(notes.print(event));
   };
   const stop = shell.interrupts.pipe(tap(() => (code = 130)));
