@@ -171,7 +171,10 @@ export function createExchanges(
     /** The input of an exchange, to send it again: the files that the server has are not sent again. */
     inputOf: (id: string): readonly Message[] => pack(get(id)).input,
 
-    waiting: (): readonly ToolCallView[] => waitingIn(open()),
+    waiting: (): readonly ToolCallView[] =>
+      open().flatMap((exchange, index, list) =>
+        openCalls(exchange).filter(({ id }) => !exchangeOf(id, list.slice(0, index))),
+      ),
 
     /** An exchange that is known by its id stays as it is. */
     add(id: string, parent: string | undefined, input: readonly Message[]): Exchange {
@@ -226,13 +229,6 @@ const exchangeOf = (callId: string, list: readonly Exchange[]): Exchange | undef
 
 export const openCalls = ({ view, answers }: Exchange): readonly ToolCallView[] =>
   waitingCalls(view).filter(({ id }) => !hasAnswer(answers, id));
-
-/** A call that two exchanges have is that of the first one: see `exchangeOf`. */
-function waitingIn(exchanges: readonly Exchange[]): readonly ToolCallView[] {
-  if (exchanges.length < 2) return exchanges.flatMap(openCalls); // the usual case, at each event
-  const owners = new Map([...exchanges].reverse().flatMap((each) => callsOf(each.view).map(({ id }) => [id, each])));
-  return exchanges.flatMap((each) => openCalls(each).filter(({ id }) => owners.get(id) === each));
-}
 
 /** The answers to the calls of an exchange. Others were given to calls that were retracted. */
 export function answersTo({ view, answers = {} }: Exchange): CallAnswers {

@@ -2,29 +2,26 @@ import type { ToolCallFragment } from '../../core/chunk.js';
 import { isJsonObject } from '../../core/json/json.js';
 import { createPartialJson, type PartialJson } from '../../core/json/partialJson.js';
 import type { Answer } from './answer.js';
-import { isReceiving, type ToolCallView } from './view.js';
+import type { ToolCallView } from './view.js';
 
 interface StreamedCall {
-  readonly index: number | string;
   readonly position: number;
   readonly json: PartialJson;
 }
 
 /** The calls of a turn whose arguments arrive. */
-export function createStreamedCalls({ length, partAt, positionOf, addPart, setPart, removeParts }: Answer) {
+export function createStreamedCalls({ length, partAt, positionOf, addPart, setPart, removeReceiving }: Answer) {
   /** By their index in the turn. */
   const streamed = new Map<number | string, StreamedCall>();
-  const byPosition = new Map<number, StreamedCall>();
-  /** Positions of calls whose id did not arrive yet. */
-  const unnamed = new Set<number>();
+  /** The positions of those that are not complete. */
+  const open = new Set<number>();
 
   function addFragment({ index = 0, id = '', name = '', arguments: args }: ToolCallFragment): void {
     let call = streamed.get(index);
-    if (!call) {
-      call = { index, position: length(), json: createPartialJson() };
+    if (!call || !open.has(call.position)) {
+      call = { position: length(), json: createPartialJson() };
       streamed.set(index, call);
-      byPosition.set(call.position, call);
-      if (id === '') unnamed.add(call.position);
+      open.add(call.position);
       addPart({ type: 'toolCall', id, name, arguments: {}, status: 'receiving' });
     }
     const isDelta = typeof args === 'string';
@@ -34,35 +31,31 @@ export function createStreamedCalls({ length, partAt, positionOf, addPart, setPa
     const part = partAt(call.position);
     if (part?.type !== 'toolCall') return;
     const shown = isJsonObject(snapshot) ? snapshot : part.arguments;
-    if (id !== '') unnamed.delete(call.position);
     setPart(call.position, { ...part, id: id || part.id, name: name || part.name, arguments: shown });
   }
 
   /** The position of a call whose arguments have arrived, which is no longer incomplete. */
   function claim({ id, name }: ToolCallView): number | undefined {
-    for (const position of [positionOf('toolCall', id), ...unnamed]) {
-      const call = byPosition.get(position);
+    const isCall = (position: number): boolean => {
       const part = partAt(position);
-      if (!call || part?.type !== 'toolCall' || part.name !== name) continue;
-      streamed.delete(call.index);
-      byPosition.delete(position);
-      unnamed.delete(position);
-      return position;
-    }
-    return undefined;
+      return open.has(position) && part?.type === 'toolCall' && part.name === name && (part.id || id) === id;
+    };
+    const known = positionOf(id);
+    const position = isCall(known) ? known : [...open].find(isCall); // its id did not arrive before
+    open.delete(position ?? -1);
+    return position;
   }
 
   /** The history does not have calls whose arguments did not arrive. */
   function drop(): void {
-    const [first] = byPosition.keys(); // the others are behind it
+    const [first] = open; // the others are behind it
     forget();
-    if (first !== undefined) removeParts(first, isReceiving);
+    if (first !== undefined) removeReceiving(first);
   }
 
   function forget(): void {
     streamed.clear();
-    byPosition.clear();
-    unnamed.clear();
+    open.clear();
   }
 
   return { addFragment, claim, drop, forget };

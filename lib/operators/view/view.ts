@@ -215,28 +215,20 @@ export const callsOf = (view: View): readonly ToolCallView[] =>
 
 /** The waiting calls of arrays of parts: of a view that grows, only the last array is new. */
 const waiting = /* @__PURE__ */ new WeakMap<readonly PartView[], readonly ToolCallView[]>();
-const none: readonly ToolCallView[] = [];
 
 function waitingIn(parts: readonly PartView[]): readonly ToolCallView[] {
   const known = waiting.get(parts);
   if (known) return known;
-  const found = parts.flatMap((part) => {
-    if (part.type !== 'toolCall') return none;
-    if (part.nested) return waitingCalls(part.nested);
-    return part.status === 'waiting' ? [part] : none;
-  });
-  waiting.set(parts, found);
-  return found;
+  const calls = parts
+    .filter(isToolCallView)
+    .flatMap((call) => (call.nested ? waitingCalls(call.nested) : call.status === 'waiting' ? [call] : []));
+  waiting.set(parts, calls);
+  return calls;
 }
 
 /** The calls of a view that wait for a decision or a result. A call with an inner run waits for the calls in it. */
-export function waitingCalls({ messages }: View): readonly ToolCallView[] {
-  const calls: ToolCallView[] = [];
-  for (const message of messages)
-    if (message.role === 'model')
-      for (const parts of chunksOf(message)) for (const call of waitingIn(parts)) calls.push(call);
-  return calls;
-}
+export const waitingCalls = ({ messages }: View): readonly ToolCallView[] =>
+  messages.flatMap(chunksOf).flatMap(waitingIn);
 
 export const changeCall = (view: View, id: string, change: (call: ToolCallView) => ToolCallView): View =>
   mapCalls(view, (call) => {

@@ -163,8 +163,8 @@ function createCalls(
   }
 
   function ownCall(id: string): ToolCallView | undefined {
-    const part = partAt(positionOf('toolCall', id));
-    return part?.type === 'toolCall' ? part : undefined;
+    const part = partAt(positionOf(id));
+    return part?.type === 'toolCall' && part.id === id ? part : undefined;
   }
 
   /** The run of this turn, and the own call in which it is, that has a call. */
@@ -194,7 +194,7 @@ function createCalls(
     const part = ownCall(id);
     if (!part) return view();
     const call = change(part);
-    setPart(positionOf('toolCall', id), call);
+    setPart(positionOf(id), call);
     running.delete(id);
     waiting.delete(id);
     if (call.status === 'running') running.add(id);
