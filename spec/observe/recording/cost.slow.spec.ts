@@ -8,7 +8,7 @@ import { openTail, secretsIn } from '../../../lib/observe/recording/redactTexts.
 import { base64, userMessage } from '../../../lib/core/message.js';
 import { scoreTools } from '../../../lib/tools/scoreTools.js';
 import { fromUiMessages } from '../../../lib/service/uiChat/fromUiMessages.js';
-import { plainText } from '../../../lib/cli/eventPrinter.js';
+import { plainText } from '../../../lib/core/plainText.js';
 import { from } from 'rxjs';
 import type { RunEvent } from '../../../lib/core/event.js';
 import { toView } from '../../../lib/operators/toView.js';
