@@ -48,9 +48,13 @@ const failures: Readonly<Record<string, () => Observable<unknown> | Promise<unkn
       },
     }),
   'the error of a run at a service': () =>
-    fetchAgUi('/x', { threadId: 't', runId: 'r', messages: [] } as never, {
-      fetch: async () => sse(`data: ${JSON.stringify({ type: 'RUN_ERROR', message: hostile })}\n\n`),
-    }).pipe(fromAgUi()),
+    fetchAgUi(
+      '/x',
+      { threadId: 't', runId: 'r', messages: [] },
+      {
+        fetch: async () => sse(`data: ${JSON.stringify({ type: 'RUN_ERROR', message: hostile })}\n\n`),
+      },
+    ).pipe(fromAgUi()),
   'an MCP server': async () => {
     const { client } = await inMemory({
       list: () => {

@@ -10,7 +10,7 @@ interface StreamedCall {
 }
 
 /** The calls of a turn whose arguments arrive. */
-export function createStreamedCalls({ length, partAt, positionOf, addPart, setPart, removeReceiving }: Answer) {
+export function createStreamedCalls({ parts, addPart, setPart, removeReceiving }: Answer) {
   /** By their index in the turn. */
   const streamed = new Map<number | string, StreamedCall>();
   /** The positions of those that are not complete. */
@@ -19,7 +19,7 @@ export function createStreamedCalls({ length, partAt, positionOf, addPart, setPa
   function addFragment({ index = 0, id = '', name = '', arguments: args }: ToolCallFragment): void {
     let call = streamed.get(index);
     if (!call || !open.has(call.position)) {
-      call = { position: length(), json: createPartialJson() };
+      call = { position: parts.length, json: createPartialJson() };
       streamed.set(index, call);
       open.add(call.position);
       addPart({ type: 'toolCall', id, name, arguments: {}, status: 'receiving' });
@@ -28,7 +28,7 @@ export function createStreamedCalls({ length, partAt, positionOf, addPart, setPa
     if (isDelta) call.json.push(args);
     if (isDelta && !call.json.isDue()) return; // a snapshot after each delta would be too slow
     const snapshot = isDelta ? call.json.snapshot() : args;
-    const part = partAt(call.position);
+    const part = parts.at(call.position);
     if (part?.type !== 'toolCall') return;
     const shown = isJsonObject(snapshot) ? snapshot : part.arguments;
     setPart(call.position, { ...part, id: id || part.id, name: name || part.name, arguments: shown });
@@ -37,10 +37,10 @@ export function createStreamedCalls({ length, partAt, positionOf, addPart, setPa
   /** The position of a call whose arguments have arrived, which is no longer incomplete. */
   function claim({ id, name }: ToolCallView): number | undefined {
     const isCall = (position: number): boolean => {
-      const part = partAt(position);
+      const part = parts.at(position);
       return open.has(position) && part?.type === 'toolCall' && part.name === name && (part.id || id) === id;
     };
-    const known = positionOf(id);
+    const known = parts.positionOf(id);
     const position = isCall(known) ? known : [...open].find(isCall); // its id did not arrive before
     open.delete(position ?? -1);
     return position;

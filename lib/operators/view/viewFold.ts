@@ -5,7 +5,6 @@ import { HISTORY_LOST_EVENT, isReconnecting, type ReconnectingEvent } from '../.
 import { asKnownEvent, type KnownEvent } from '../../core/eventGuards.js';
 import { asArray, objectOrEmpty, omitUndefined } from '../../core/json/json.js';
 import { joinedResult, resultsIn, type ToolCallPart, type ToolResultPart } from '../../core/message.js';
-import type { ServerTool } from '../../core/metadata.js';
 import { nestedId } from '../../core/nested.js';
 import { addUsage } from '../../core/usage.js';
 import {
@@ -17,7 +16,7 @@ import {
   toolCallView,
   withoutNotices,
 } from './view.js';
-import { createAnswer, type Answer } from './answer.js';
+import { addServerTools, createAnswer, type Answer } from './answer.js';
 import { createStreamedCalls } from './streamedCalls.js';
 import type { ToolCallView, View } from './view.js';
 
@@ -87,8 +86,7 @@ export function createViewFold(before: View, outerCall?: string, owners = owners
     toolResult: (event) => changeCall(event, (call) => answeredCall(call, event)),
     file: ({ file }) => addPart(file),
     source: ({ source }) => addPart(source),
-    metadata: ({ metadata }) =>
-      (asArray(objectOrEmpty(metadata)['serverTools']) as readonly ServerTool[]).forEach(answer.addServerTool),
+    metadata: ({ metadata }) => addServerTools(answer, asArray(objectOrEmpty(metadata)['serverTools'])),
     message({ message }) {
       const isPrompt = message.role !== 'model';
       const results = resultsIn(message);
@@ -149,7 +147,7 @@ function createCalls(
   inner: ReadonlyMap<string, ViewFold>,
   outerCall: string | undefined,
 ) {
-  const { view, partAt, positionOf, addPart, setPart, patch, change: changeView } = answer;
+  const { view, parts, addPart, setPart, patch, change: changeView } = answer;
   const { addFragment, claim, drop, forget } = createStreamedCalls(answer);
   const running = new Set<string>();
   const waiting = new Set<string>();
@@ -163,7 +161,7 @@ function createCalls(
   }
 
   function ownCall(id: string): ToolCallView | undefined {
-    const part = partAt(positionOf(id));
+    const part = parts.at(parts.positionOf(id));
     return part?.type === 'toolCall' && part.id === id ? part : undefined;
   }
 
@@ -194,7 +192,7 @@ function createCalls(
     const part = ownCall(id);
     if (!part) return view();
     const call = change(part);
-    setPart(positionOf(id), call);
+    setPart(parts.positionOf(id), call);
     running.delete(id);
     waiting.delete(id);
     if (call.status === 'running') running.add(id);
