@@ -12,7 +12,7 @@ interface Budget {
 /** The largest bundles that are accepted, without rxjs. */
 const budgets: readonly Budget[] = [
   { code: "import 'rivulet';", most: 0 },
-  { code: "export { consolidate } from 'rivulet';", most: 4_675, gzipped: 1_925 },
+  { code: "export { consolidate } from 'rivulet';", most: 4_675, gzipped: 1_935 },
   { code: "export { prefixAfterTools } from 'rivulet';", most: 2_050, gzipped: 850 },
   { code: "export { accumulateToolCalls } from 'rivulet';", most: 14_450, gzipped: 5_425 },
   {
@@ -33,7 +33,7 @@ const budgets: readonly Budget[] = [
   { code: "export * from 'rivulet/ai-sdk';", most: 60_500 },
   { code: "export * from 'rivulet/ai-sdk-ui';", most: 114_950 },
   { code: "export * from 'rivulet/opentelemetry';", most: 53_450 },
-  { code: "export * from 'rivulet/angular';", most: 53_950 },
+  { code: "export * from 'rivulet/angular';", most: 53_975 },
   { code: "export { fetchAgUi, fromAgUi } from 'rivulet/ag-ui';", most: 34_725 },
   { code: "export * from 'rivulet/ag-ui';", most: 131_575 },
   { code: "export * from 'rivulet/provider';", most: 72_250 },
