@@ -223,7 +223,7 @@ describe('a refused file inside an agent of agentTool', () => {
 
   it('is an error of the call in a service, whose own option is for the outer run', async () => {
     const { server, agent } = await asking();
-    const chat = remote(agent as never);
+    const chat = remote(agent);
     const view = chat.view$.subscribe();
     expect(await ask(chat, 'Look.')).toMatchObject({ status: 'idle', text: 'So.' });
     expect(server.requests).toHaveLength(2);
