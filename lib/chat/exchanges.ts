@@ -165,8 +165,7 @@ export function createExchanges(
     /** The input of an exchange, to send it again: the files that the server has are not sent again. */
     inputOf: (id: string): readonly Message[] => pack(get(id)).input,
 
-    waiting: (): readonly ToolCallView[] =>
-      open().flatMap((exchange) => openCalls(exchange).filter(({ id }) => exchangeOf(id, open()) === exchange)),
+    waiting: (): readonly ToolCallView[] => open().flatMap(ownOpenCalls),
 
     /** An exchange that is known by its id stays as it is. */
     add(id: string, parent: string | undefined, input: readonly Message[]): Exchange {
@@ -218,6 +217,9 @@ const exchangeOf = (callId: string, list: readonly Exchange[]): Exchange | undef
 
 export const openCalls = ({ view, answers }: Exchange): readonly ToolCallView[] =>
   waitingCalls(view).filter(({ id }) => !hasAnswer(answers, id));
+
+const ownOpenCalls = (exchange: Exchange, index: number, list: readonly Exchange[]): readonly ToolCallView[] =>
+  openCalls(exchange).filter(({ id }) => !exchangeOf(id, list.slice(0, index)));
 
 /** The answers to the calls of an exchange. Others were given to calls that were retracted. */
 export function answersTo({ view, answers = {} }: Exchange): CallAnswers {

@@ -14,7 +14,8 @@ import { errorText } from '../core/errors.js';
 import { messageText } from '../core/message.js';
 import { replayEvents, runOf } from '../observe/recording/replay.js';
 import type { ReplayOptions } from '../observe/recording/timeline.js';
-import { EventPrinter, plainText } from './eventPrinter.js';
+import { plainText } from '../core/plainText.js';
+import { EventPrinter } from './eventPrinter.js';
 
 type Command = (args: readonly string[], shell: Shell) => Promise<number>;
 

@@ -1,16 +1,9 @@
 import { asKnownEvent, type KnownEvent } from '../core/eventGuards.js';
 import type { StreamEvent } from '../core/event.js';
 import type { JsonValue } from '../core/json/json.js';
+import { plainText } from '../core/plainText.js';
 
 const colors = { dim: '2', red: '31', green: '32', yellow: '33', cyan: '36' } as const;
-
-/** Characters that control a terminal, except tabs and line breaks, and those that reverse the order of a line. */
-const controlCharacters =
-  // eslint-disable-next-line no-control-regex -- that is its purpose
-  /\u001b\[[0-9;?]*[ -/]*[@-~]|[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
-
-/** Every text of others passes here, in `EventPrinter` or by itself. */
-export const plainText = (text: string): string => text.replace(controlCharacters, '');
 
 /** In characters. */
 const LONGEST_JSON = 100;

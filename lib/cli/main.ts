@@ -7,6 +7,9 @@ const { argv, stdin, stdout, stderr, env } = process;
 
 // The reader of the output may leave early, as `head` does.
 stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
+stderr.on('error', () => undefined); // notes that nobody can read do not end an answer
+
+const canColor = env['TERM'] !== 'dumb' && !env['NO_COLOR'];
 
 void runCommand(argv.slice(2), {
   readFile: (path) => readFile(path, 'utf8'),
@@ -14,7 +17,8 @@ void runCommand(argv.slice(2), {
     writeFile(path, text, { flag: isNew ? 'wx' : 'w', mode: isPrivate ? 0o600 : 0o666 }),
   write: (text) => void stdout.write(text),
   writeError: (text) => void stderr.write(text),
-  hasColors: stdout.isTTY && env['TERM'] !== 'dumb' && !env['NO_COLOR'],
+  hasColors: stdout.isTTY && canColor,
+  hasErrorColors: stderr.isTTY && canColor,
   interrupts: fromEvent(process, 'SIGINT'),
   stdin,
   stdout,

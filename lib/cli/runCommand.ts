@@ -1,6 +1,6 @@
 import { errorText } from '../core/errors.js';
 import { commands, usage } from './commands.js';
-import { plainText } from './eventPrinter.js';
+import { plainText } from '../core/plainText.js';
 import type { Shell } from './shell.js';
 import { isUsageError } from './usageError.js';
 

@@ -24,6 +24,7 @@ export interface Shell {
   readonly write: (text: string) => void;
   readonly writeError: (text: string) => void;
   readonly hasColors: boolean;
+  readonly hasErrorColors: boolean;
   readonly interrupts: Observable<unknown>;
   readonly stdin: Stdin;
   readonly stdout: Output;

@@ -1,3 +1,4 @@
+import { plainText } from './plainText.js';
 import { isRecord, nonEmptyString, objectOrEmpty, omitUndefined, type Fields, type JsonObject } from './json/json.js';
 
 /**
@@ -18,7 +19,7 @@ export abstract class RivuletError extends Error {
   readonly isPublic: boolean = false;
 
   constructor(message: string, options?: ErrorOptions) {
-    super(message, options);
+    super(plainText(message), options); // a message is printed, and may repeat what a server has written
     this.name = new.target.name; // for classes of users; our own set it to a text, which a minifier does not change
   }
 

@@ -1,4 +1,5 @@
 import { isRecord } from '../core/json/json.js';
+import { plainText } from '../core/plainText.js';
 import { createConversationFilter } from './conversationFilter.js';
 import { findKeyShapes } from './keyShapes.js';
 import { findSecrets, mergeRanges, replaceRanges, spellings } from './secrets.js';
@@ -44,12 +45,13 @@ export function redactThrown(thrown: unknown, redaction: Redaction): unknown {
     if (!debug && !rawFields.every((field) => Reflect.deleteProperty(error, field))) return copyError(error);
     for (const key of Object.getOwnPropertyNames(error).filter((name) => !publicFields.has(name))) {
       const before: unknown = Reflect.get(error, key);
-      const after = redact(before);
+      const isPrinted = typeof before === 'string' && (key === 'message' || key === 'stack');
+      const after = redact(isPrinted ? plainText(before) : before);
       if (after !== before && !Reflect.set(error, key, after)) return copyError(error);
     }
     return error;
   };
-  const copyError = (error: Error) => new Error(String(redact(error.message)));
+  const copyError = (error: Error) => new Error(String(redact(plainText(error.message))));
   return redact(thrown);
 }
 

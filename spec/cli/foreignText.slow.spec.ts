@@ -74,6 +74,7 @@ async function shell(args: readonly string[], files: Record<string, string>) {
     write,
     writeError: write,
     hasColors: false,
+    hasErrorColors: false,
     interrupts: EMPTY,
     stdin: new PassThrough(),
     stdout: new PassThrough(),

@@ -29,6 +29,7 @@ async function run(
     write: (text) => void (output += text),
     writeError: (text) => void (errors += text),
     hasColors: false,
+    hasErrorColors: false,
     interrupts: EMPTY,
     stdin: new PassThrough(),
     stdout: new PassThrough(),

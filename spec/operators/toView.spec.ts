@@ -227,6 +227,44 @@ describe('toView', () => {
     ).toHaveLength(3000);
   });
 
+  it('toView emits views of a long message that stay as they were, whenever they are read', () => {
+    const source = (index: number) => ({ type: 'source', source: { type: 'source', url: `u${index}` } }) as StreamEvent;
+    const count = 700;
+    const views = viewsOf([...Array.from({ length: count }, (_, index) => source(index)), text('a'), text('b')]);
+    const partsAt = (index: number) => views[index]?.messages[1]?.parts ?? [];
+    const end = partsAt(count + 2);
+    expect(end.slice(-2)).toEqual([
+      { type: 'source', url: `u${count - 1}` },
+      { type: 'text', text: 'ab' },
+    ]);
+    for (const length of [count, 513, 512, 511, 257, 256, 255, 1]) {
+      expect(partsAt(length)).toHaveLength(length);
+      expect(partsAt(length).every((part, position) => part === end[position])).toBe(true);
+      expect(partsAt(length)).toBe(partsAt(length)); // read once
+    }
+    expect(partsAt(count + 1).at(-1)).toEqual({ type: 'text', text: 'a' });
+    const last = views.at(-1);
+    for (const copy of [structuredClone(last), JSON.parse(JSON.stringify(last)) as View, { ...last }])
+      expect(copy).toEqual({ ...last, messages: [question.messages[0], { id: '2', role: 'model', parts: end }] });
+  });
+
+  it('toView keeps the result that a page has given to a call of an inner run when that run goes on', () => {
+    const call = (type: string, id = 'c') => ({ type, id, name: 'f', arguments: {}, result: 1 });
+    const nested = (event: object) => ({ ...call('nested'), event }) as StreamEvent;
+    const given = call('toolResult', nestedId('c', 'd')) as StreamEvent;
+    const start = [call('toolCall'), call('toolStart')] as StreamEvent[];
+    const events = [
+      ...start,
+      nested(call('toolCall', 'd')),
+      nested(call('toolWaiting', 'd')),
+      given,
+      nested(text('So.')),
+    ];
+    expect(lastView(events).messages[1]?.parts).toMatchObject([
+      { nested: { messages: [{ parts: [{ id: 'c/d', status: 'completed', result: 1 }, { text: 'So.' }] }] } },
+    ]);
+  });
+
   it('toView clears the error of an earlier run', () => {
     const failed = lastView([text('a')], { ...question, status: 'failed', error: { code: 'http' } });
     expect(failed).not.toHaveProperty('error');

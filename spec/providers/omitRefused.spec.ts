@@ -1,15 +1,17 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { filter, firstValueFrom } from 'rxjs';
-import { createAgent } from '../../lib/agent/createAgent.js';
+import { filter, firstValueFrom, toArray } from 'rxjs';
+import { createAgent, type Agent } from '../../lib/agent/createAgent.js';
 import { conversation, remoteAgent } from '../../lib/chat/index.js';
 import type { Conversation, ConversationAgent } from '../../lib/chat/index.js';
 import { filePart, userMessage } from '../../lib/core/message.js';
+import type { StreamEvent } from '../../lib/core/event.js';
 import type { Input } from '../../lib/core/input.js';
 import { tool } from '../../lib/core/tool.js';
 import { omitRefused } from '../../lib/protocol/omitRefused.js';
 import { modelByName } from '../../lib/providers/registry/index.js';
+import { agentTool } from '../../lib/tools/agentTool.js';
 import { agentHandler } from '../../lib/service/http/agentHandler.js';
-import { toolCall } from '../../lib/testing/index.js';
+import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import { serveModel } from '../../lib/testing/server/index.js';
 import type { LoopbackServer, ServeOptions } from '../../lib/testing/server/index.js';
 
@@ -97,6 +99,28 @@ async function refusing(
   return { server, model };
 }
 
+const look = tool({ name: 'look', description: 'Looks.', execute: () => ['See', bad] });
+const dump = tool({ name: 'dump', description: 'Prints.', execute: () => 'a very long log' });
+
+it.each([
+  ['openai', openai, "Invalid 'input[2].output': string too long."],
+  ['openai-chat', openai, "Invalid 'messages[2].content': string too long."],
+  ['anthropic', anthropic, 'messages.2.content.0.tool_result.content: string too long'],
+])('%s refuses a text: %#', async (provider, body, message) => {
+  const { server, model } = await refusing({ provider, body, message }, [[toolCall('dump')], 'Done.'], 'very long log');
+  const chat = conversation(createAgent({ model, tools: [dump] }), { wrapTurn: omitRefused });
+  const view = chat.view$.subscribe();
+  expect(await ask(chat, 'Print.')).toMatchObject({
+    status: 'idle',
+    text: 'Done.',
+    notice: { message: notice('the result of the tool dump') },
+  });
+  expect(JSON.stringify(server.requests.at(-1)?.body)).toContain(
+    '[The result was left out, because the provider refused it.]',
+  );
+  view.unsubscribe();
+});
+
 /** Sends a prompt, and returns the last exchange when its run has ended. */
 async function ask(chat: Conversation, prompt: Input) {
   const count = chat.view.exchanges.length;
@@ -152,32 +176,6 @@ describe.each([
 });
 
 describe('a refused tool result', () => {
-  const look = tool({ name: 'look', description: 'Looks.', execute: () => ['See', bad] });
-  const dump = tool({ name: 'dump', description: 'Prints.', execute: () => 'a very long log' });
-
-  it.each([
-    ['openai', openai, "Invalid 'input[2].output': string too long."],
-    ['openai-chat', openai, "Invalid 'messages[2].content': string too long."],
-    ['anthropic', anthropic, 'messages.2.content.0.tool_result.content: string too long'],
-  ])('%s refuses a text: %#', async (provider, body, message) => {
-    const { server, model } = await refusing(
-      { provider, body, message },
-      [[toolCall('dump')], 'Done.'],
-      'very long log',
-    );
-    const chat = conversation(createAgent({ model, tools: [dump] }), { wrapTurn: omitRefused });
-    const view = chat.view$.subscribe();
-    expect(await ask(chat, 'Print.')).toMatchObject({
-      status: 'idle',
-      text: 'Done.',
-      notice: { message: notice('the result of the tool dump') },
-    });
-    expect(JSON.stringify(server.requests.at(-1)?.body)).toContain(
-      '[The result was left out, because the provider refused it.]',
-    );
-    view.unsubscribe();
-  });
-
   it('an image of a result is left out, and its text stays', async () => {
     const message = 'messages.2.content.0.tool_result.content.1.image.source.base64: invalid base64 data';
     const { server, model } = await refusing({ provider: 'anthropic', body: anthropic, message }, [
@@ -191,6 +189,51 @@ describe('a refused tool result', () => {
     expect(sent).toContain('See');
     expect(sent).toContain('[bad.png (image/png) was left out');
     view.unsubscribe();
+  });
+});
+
+describe('a refused file inside an agent of agentTool', () => {
+  const message = 'messages.2.content.0.tool_result.content.1.image.source.base64: invalid base64 data';
+  /** A sub-agent that looks at a file, and an agent that asks it. */
+  async function asking(wrap: (inner: Agent) => Agent = (inner) => inner) {
+    const { server, model } = await refusing({ provider: 'anthropic', body: anthropic, message }, [
+      [toolCall('look')],
+      'A cat.',
+    ]);
+    const inner = createAgent({ model, tools: [look] }) as unknown as Agent;
+    const asked = agentTool(wrap(inner), { name: 'ask', description: 'Asks.' });
+    const agent = createAgent({
+      model: scriptedModel([[toolCall('ask', { prompt: 'Look.' })], 'So.']),
+      tools: [asked],
+    });
+    const resultOf = (events: readonly StreamEvent[]) => events.find(({ type }) => type === 'toolResult');
+    return { server, agent, resultOf };
+  }
+
+  it('is left out by the wrapTurn of its runs', async () => {
+    const { server, agent, resultOf } = await asking((inner) => {
+      const stream: Agent['stream'] = (input, options) =>
+        inner.stream(input, { ...options, wrapTurn: omitRefused } as never);
+      return { ...inner, stream };
+    });
+    const events = await firstValueFrom(agent.stream('Look.').pipe(toArray()));
+    expect(resultOf(events)).toMatchObject({ result: 'A cat.' });
+    expect(server.requests).toHaveLength(3);
+  });
+
+  it('is an error of the call in a service, whose own option is for the outer run', async () => {
+    const { server, agent } = await asking();
+    const chat = remote(agent);
+    const view = chat.view$.subscribe();
+    expect(await ask(chat, 'Look.')).toMatchObject({ status: 'idle', text: 'So.' });
+    expect(server.requests).toHaveLength(2);
+    view.unsubscribe();
+  });
+
+  it('is an error of the call for an agent alone', async () => {
+    const { agent, resultOf } = await asking();
+    const events = await firstValueFrom(agent.stream('Look.', { wrapTurn: omitRefused }).pipe(toArray()));
+    expect(resultOf(events)).toMatchObject({ code: 'failed' });
   });
 });
 

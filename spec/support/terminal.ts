@@ -38,6 +38,7 @@ export function fakeTerminal({
     write: (text) => void stdout.write(text),
     writeError: (text) => void (written.errors += text),
     hasColors: false,
+    hasErrorColors: false,
     interrupts,
     stdin,
     stdout,

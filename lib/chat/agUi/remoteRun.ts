@@ -1,5 +1,5 @@
 import type { RunResult, StreamEvent, TurnEvent } from '../../core/event.js';
-import { mergeMetadata } from '../../core/metadata.js';
+import { mergeMetadata, MetadataCollector } from '../../core/metadata.js';
 import { answerOf } from '../../core/message.js';
 import type { Message, Metadata, Part, ToolCallPart, ToolResultPart } from '../../core/message.js';
 import { StringBuilder } from '../../core/stringBuilder.js';
@@ -49,7 +49,7 @@ export class RemoteRun {
   }
 
   addMetadata(metadata: Metadata): void {
-    this.turn.metadata = mergeMetadata(this.turn.metadata, metadata);
+    this.turn.metadata.add(metadata);
   }
 
   retract(): void {
@@ -59,7 +59,8 @@ export class RemoteRun {
   /** Ends the open turn of a run that waits: it has no `turn` event, but counts, as in the result of an agent. */
   endWaiting(): readonly StreamEvent[] {
     this.turns += 1;
-    if (this.turn.metadata) this.metadata = mergeMetadata(this.metadata, this.turn.metadata);
+    const { metadata } = this.turn.metadata;
+    if (metadata) this.metadata = mergeMetadata(this.metadata, metadata);
     return this.endMessages(this.turn.modelMessages());
   }
 
@@ -98,7 +99,7 @@ export class RemoteRun {
 }
 
 class RemoteTurn {
-  metadata: Metadata | undefined;
+  readonly metadata = new MetadataCollector();
   readonly text = new StringBuilder();
   readonly thinking = new StringBuilder();
   readonly parts: Part[] = [];
@@ -111,8 +112,9 @@ class RemoteTurn {
 
   /** The results are in the order of their calls. */
   allMessages(): readonly Message[] {
-    const position = (id: string) => this.parts.findIndex((part) => (part as ToolCallPart).id === id);
-    const results = [...this.results.values()].sort((a, b) => position(a.id) - position(b.id));
+    const positions = new Map(this.parts.map((part, position) => [(part as ToolCallPart).id, position]));
+    const position = ({ id }: ToolResultPart) => positions.get(id) ?? -1;
+    const results = [...this.results.values()].sort((a, b) => position(a) - position(b));
     const answers: readonly Message[] = results.length > 0 ? [{ role: 'user', parts: results }] : [];
     return [...this.modelMessages(), ...answers, ...this.prompts];
   }

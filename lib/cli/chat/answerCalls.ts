@@ -4,7 +4,7 @@ import type { CallAnswers, WaitingCall } from '../../core/approval.js';
 import type { RunEvent } from '../../core/event.js';
 import { asArray, objectOrEmpty, tryParseJson, type JsonObject, type JsonValue } from '../../core/json/json.js';
 import { innermost } from '../../core/nested.js';
-import { plainText } from '../eventPrinter.js';
+import { plainText } from '../../core/plainText.js';
 import type { LineInput } from './lineInput.js';
 
 const DECLINE = '/decline';

@@ -5,7 +5,8 @@ import { parseArgs } from 'node:util';
 import { finalize, fromEvent, lastValueFrom, map, merge, reduce, takeUntil, tap, timer } from 'rxjs';
 import { createAgent, type Agent } from '../../agent/createAgent.js';
 import { errorText } from '../../core/errors.js';
-import { plainText, EventPrinter } from '../eventPrinter.js';
+import { plainText } from '../../core/plainText.js';
+import { EventPrinter } from '../eventPrinter.js';
 import type { Shell } from '../shell.js';
 import { UsageError } from '../usageError.js';
 import { chatSession } from './chatSession.js';
@@ -159,7 +160,7 @@ const escapeControl = (character: string) => `\\u00${character.charCodeAt(0).toS
 function askOnce(agent: Agent, prompt: string, json: boolean, shell: Shell): Promise<number> {
   let code = 0;
   let lastText = '\n';
-  const notes = new EventPrinter(shell.hasColors);
+  const notes = new EventPrinter(shell.hasErrorColors);
   const writeText = (text: string) => {
     if (text === '') return;
     lastText = text;
@@ -167,7 +168,7 @@ function askOnce(agent: Agent, prompt: string, json: boolean, shell: Shell): Pro
   };
   const write = (event: RunEvent) => {
     if (json) shell.write(`${JSON.stringify(event).replaceAll(/[\u007f-\u009f]/g, escapeControl)}\n`);
-    else if (event.type === 'text') writeText(shell.stdout.isTTY ? plainText(event.text) : event.text);
+    else if (event.type === 'text') writeText(plainText(event.text)); // a pipe may end at a terminal
     else if (event.type !== 'result') shell.writeError(notes.print(event));
   };
   const stop = shell.interrupts.pipe(tap(() => (code = 130)));

@@ -1,4 +1,4 @@
-import { plainText } from '../eventPrinter.js';
+import { plainText } from '../../core/plainText.js';
 import type { MarkedExtension } from 'marked';
 
 /** Called each time, since a window may be resized. */

@@ -23,6 +23,7 @@ import { nestedId } from '../../core/nested.js';
 import type { Usage } from '../../core/usage.js';
 import type { Reconnection } from '../../core/connectionEvents.js';
 import type { Plain } from '../../core/typesOf.js';
+import { chunksOf } from './partList.js';
 
 /**
  * The state of a run, for a UI.
@@ -137,25 +138,38 @@ export const emptyView: View = { status: 'idle', messages: [], usage: {} };
  * @param messages The history. System messages are not shown.
  */
 export function viewOf(messages: readonly Message[]): View {
-  return messages.reduce(addMessage, emptyView);
+  const shown: { readonly id: string; readonly role: MessageView['role']; readonly parts: PartView[] }[] = [];
+  const calls = new Map<string, { readonly parts: PartView[]; readonly position: number }>();
+  const addResult = (answer: ToolResultPart): void => {
+    const { parts = [], position = -1 } = calls.get(answer.id) ?? {};
+    const call = parts[position];
+    if (call?.type === 'toolCall') parts[position] = answeredCall(call, answer);
+  };
+  for (const message of messages) {
+    const { role } = message;
+    if (role === 'system') continue;
+    resultsIn(message).forEach(addResult);
+    const added = joinedResult(message) ? [] : partsOf(message);
+    if (added.length === 0) continue;
+    const last = shown.at(-1);
+    const parts = role === 'model' && last?.role === 'model' ? last.parts : [];
+    if (parts !== last?.parts) shown.push({ id: String(shown.length + 1), role, parts });
+    for (const part of added) {
+      if (part.type === 'toolCall') calls.set(part.id, { parts, position: parts.length });
+      parts.push(part);
+    }
+  }
+  return { ...emptyView, messages: shown };
 }
 
-/** Adds a complete message of a history. Tool results are shown at their calls. */
-export function addMessage(view: View, message: Message): View {
-  if (message.role === 'system') return view;
-  const results = resultsIn(message);
-  const answered = results.reduce(addResult, view);
-  const parts = readableParts(message.parts)
+/** What is shown of a message. Tool results are shown at their calls. */
+export const partsOf = ({ parts }: Message): readonly PartView[] =>
+  readableParts(parts)
     .filter((part) => part.type !== 'toolResult')
     .map(toPartView);
-  if (parts.length === 0 || joinedResult(message)) return answered;
-  const last = answered.messages.at(-1);
-  if (message.role === 'model' && last?.role === 'model')
-    return replaceLast(answered, { ...last, parts: [...last.parts, ...parts] });
-  return appendMessage(answered, message.role, parts);
-}
 
-export function appendMessage(view: View, role: MessageView['role'], parts: readonly PartView[]): View {
+export function addParts(view: View, role: MessageView['role'], parts: readonly PartView[]): View {
+  if (parts.length === 0) return view;
   return { ...view, messages: [...view.messages, { id: String(view.messages.length + 1), role, parts }] };
 }
 
@@ -187,10 +201,6 @@ function toPartView(part: Exclude<ReadablePart, ToolResultPart>): PartView {
   return part.type === 'text' ? { type: 'text', text: part.text } : part;
 }
 
-function addResult(view: View, answer: ToolResultPart): View {
-  return changeCall(view, answer.id, (call) => answeredCall(call, answer));
-}
-
 /** The notices of a retry and of a broken connection are over as soon as something arrives. */
 export function withoutNotices(view: View): View {
   if (!view.retry && !view.reconnecting) return view;
@@ -203,9 +213,22 @@ export const callsOf = (view: View): readonly ToolCallView[] =>
     .flatMap(({ parts }) => parts.filter(isToolCallView))
     .flatMap((call) => (call.nested ? [call, ...callsOf(call.nested)] : [call]));
 
+/** The waiting calls of arrays of parts: of a view that grows, only the last array is new. */
+const waiting = /* @__PURE__ */ new WeakMap<readonly PartView[], readonly ToolCallView[]>();
+
+function waitingIn(parts: readonly PartView[]): readonly ToolCallView[] {
+  const known = waiting.get(parts);
+  if (known) return known;
+  const calls = parts
+    .filter(isToolCallView)
+    .flatMap((call) => (call.nested ? waitingCalls(call.nested) : call.status === 'waiting' ? [call] : []));
+  waiting.set(parts, calls);
+  return calls;
+}
+
 /** The calls of a view that wait for a decision or a result. A call with an inner run waits for the calls in it. */
-export const waitingCalls = (view: View): readonly ToolCallView[] =>
-  callsOf(view).filter(({ status, nested }) => status === 'waiting' && !nested);
+export const waitingCalls = ({ messages }: View): readonly ToolCallView[] =>
+  messages.flatMap(chunksOf).flatMap(waitingIn);
 
 export const changeCall = (view: View, id: string, change: (call: ToolCallView) => ToolCallView): View =>
   mapCalls(view, (call) => {

@@ -1,12 +1,10 @@
-import { withoutPrefix, type ToolCallFragment } from '../../core/chunk.js';
+import { withoutPrefix } from '../../core/chunk.js';
 import { RivuletError, errorText } from '../../core/errors.js';
 import type { StreamEvent } from '../../core/event.js';
 import { HISTORY_LOST_EVENT, isReconnecting, type ReconnectingEvent } from '../../core/connectionEvents.js';
 import { asKnownEvent, type KnownEvent } from '../../core/eventGuards.js';
-import { asArray, isJsonObject, objectOrEmpty, omitUndefined } from '../../core/json/json.js';
-import { createPartialJson, type PartialJson } from '../../core/json/partialJson.js';
+import { asArray, objectOrEmpty, omitUndefined } from '../../core/json/json.js';
 import { joinedResult, resultsIn, type ToolCallPart, type ToolResultPart } from '../../core/message.js';
-import type { ServerTool } from '../../core/metadata.js';
 import { nestedId } from '../../core/nested.js';
 import { addUsage } from '../../core/usage.js';
 import {
@@ -15,11 +13,11 @@ import {
   changeCall as changeCallOf,
   emptyView,
   endedStatuses,
-  isReceiving,
   toolCallView,
   withoutNotices,
 } from './view.js';
-import { createAnswer, type Answer } from './answer.js';
+import { addServerTools, createAnswer, type Answer } from './answer.js';
+import { createStreamedCalls } from './streamedCalls.js';
 import type { ToolCallView, View } from './view.js';
 
 export interface ViewFold {
@@ -27,38 +25,45 @@ export interface ViewFold {
   /** The same view if nothing has changed. */
   add(event: StreamEvent): View;
   fail(thrown: unknown): View;
+  /** A call of the run, or of a run inside one of its calls. */
+  callOf(id: string): ToolCallView | undefined;
+  changeCall(event: CallEvent, change: ChangeCall): View;
 }
+
+type ChangeCall = (call: ToolCallView) => ToolCallView;
 
 type CallEvent = Pick<ToolCallPart, 'id' | 'name'> & Partial<Pick<ToolCallPart, 'arguments'>>;
-
-interface StreamedCall {
-  readonly position: number;
-  readonly json: PartialJson;
-}
 
 /** Any other event changes nothing. */
 type EventHandlers = {
   readonly [T in KnownEvent['type']]?: (event: Extract<KnownEvent, { readonly type: T }>) => void;
 } & { readonly reconnecting: (event: ReconnectingEvent) => void; readonly [HISTORY_LOST_EVENT]: () => void };
 
-/** The ids of all calls, to which inner runs add theirs: a search for each id of a stranger would not be linear. */
-type Ids = Set<string>;
+/** The calls by id, with the call whose inner run has them: a search for each id of a stranger would not be linear. */
+type Owners = Map<string, string | undefined>;
 
-const idsOf = (view: View): Ids => new Set(callsOf(view).map(({ id }) => id));
+function ownersOf({ messages }: View, owners: Owners = new Map(), owner?: string): Owners {
+  for (const { parts } of messages)
+    for (const part of parts) {
+      if (part.type !== 'toolCall') continue;
+      if (owner === undefined || part.id.length > owner.length) owners.set(part.id, owner); // no loops
+      if (part.nested) ownersOf(part.nested, owners, part.id);
+    }
+  return owners;
+}
 
 /** If the view before waits, the run continues its last answer. `outerCall` is the call that runs an inner run. */
-export function createViewFold(before: View, outerCall?: string, ids = idsOf(before)): ViewFold {
+export function createViewFold(before: View, outerCall?: string, owners = ownersOf(before)): ViewFold {
   const answer = createAnswer(before);
   const { view, patch, addDelta, addPart } = answer;
-  const { addFragment, addCall, addEarlierResult, changeCall, dropStreamed, dropCalls } = createCalls(answer, ids);
+  const inner = new Map<string, ViewFold>();
+  const calls = createCalls(answer, owners, inner, outerCall);
+  const { callOf, addFragment, addCall, addEarlierResult, changeCall, dropStreamed, dropCalls } = calls;
   const patchCall = (event: CallEvent, fields: Partial<ToolCallView>) =>
     changeCall(event, (call) => ({ ...call, ...fields }));
-  const inner = new Map<string, ViewFold>();
 
   function addNested(call: ToolCallView, event: StreamEvent): ToolCallView {
-    const fold = inner.get(call.id) ?? createViewFold(call.nested ?? emptyView, call.id, ids);
-    inner.set(call.id, fold);
-    const nested = fold.add(event);
+    const nested = innerFold(inner, call, owners).add(event);
     return { ...call, status: nested.status === 'waiting' ? 'waiting' : 'running', nested };
   }
 
@@ -81,8 +86,7 @@ export function createViewFold(before: View, outerCall?: string, ids = idsOf(bef
     toolResult: (event) => changeCall(event, (call) => answeredCall(call, event)),
     file: ({ file }) => addPart(file),
     source: ({ source }) => addPart(source),
-    metadata: ({ metadata }) =>
-      (asArray(objectOrEmpty(metadata)['serverTools']) as readonly ServerTool[]).forEach(answer.addServerTool),
+    metadata: ({ metadata }) => addServerTools(answer, asArray(objectOrEmpty(metadata)['serverTools'])),
     message({ message }) {
       const isPrompt = message.role !== 'model';
       const results = resultsIn(message);
@@ -127,106 +131,90 @@ export function createViewFold(before: View, outerCall?: string, ids = idsOf(bef
       answer.end({ status: 'failed', error }, 'failed');
       return view();
     },
+    ...{ callOf, changeCall },
   };
 }
 
-function createCalls({ view, parts, addPart, replacePart, setParts, patch, change: changeView }: Answer, ids: Ids) {
-  /** Calls whose arguments arrive, by their index in the turn. */
-  let streamed = new Map<number | string, StreamedCall>();
+function innerFold(inner: Map<string, ViewFold>, { id, nested = emptyView }: ToolCallView, owners: Owners): ViewFold {
+  const fold = inner.get(id) ?? createViewFold(nested, id, owners);
+  inner.set(id, fold);
+  return fold;
+}
+
+function createCalls(
+  answer: Answer,
+  owners: Owners,
+  inner: ReadonlyMap<string, ViewFold>,
+  outerCall: string | undefined,
+) {
+  const { view, parts, addPart, setPart, patch, change: changeView } = answer;
+  const { addFragment, claim, drop, forget } = createStreamedCalls(answer);
   const running = new Set<string>();
   const waiting = new Set<string>();
-  /** Positions by id in the model's message. With searches, 3,000 calls took 15 times as long. */
-  let positions = positionsOf(parts());
-
-  function addFragment({ index = 0, id = '', name = '', arguments: args }: ToolCallFragment): void {
-    let call = streamed.get(index);
-    if (!call) {
-      call = { position: parts().length, json: createPartialJson() };
-      streamed.set(index, call);
-      addPart({ type: 'toolCall', id, name, arguments: {}, status: 'receiving' });
-    }
-    const isDelta = typeof args === 'string';
-    if (isDelta) call.json.push(args);
-    if (isDelta && !call.json.isDue()) return; // a snapshot after each delta would be too slow
-    const snapshot = isDelta ? call.json.snapshot() : args;
-    replacePart(call.position, (part) => {
-      if (part.type !== 'toolCall' || !isReceiving(part)) return part;
-      const shown = isJsonObject(snapshot) ? snapshot : part.arguments;
-      return { ...part, id: id || part.id, name: name || part.name, arguments: shown };
-    });
-  }
 
   function addCall(complete: ToolCallPart): void {
     const call = toolCallView(complete);
-    const position = claimStreamed(call);
-    ids.add(call.id);
-    positions.set(call.id, position ?? parts().length);
+    const position = claim(call);
+    owners.set(call.id, outerCall);
     if (position === undefined) addPart(call);
-    else replacePart(position, () => call);
-  }
-
-  /** A call whose arguments have arrived is no longer incomplete. */
-  function claimStreamed({ id, name }: ToolCallView): number | undefined {
-    for (const [index, { position }] of streamed) {
-      const part = parts()[position];
-      if (part?.type !== 'toolCall' || part.name !== name || (part.id || id) !== id) continue;
-      streamed.delete(index);
-      return position;
-    }
-    return undefined;
+    else setPart(position, call);
   }
 
   function ownCall(id: string): ToolCallView | undefined {
-    const part = parts()[positions.get(id) ?? -1];
+    const part = parts.at(parts.positionOf(id));
     return part?.type === 'toolCall' && part.id === id ? part : undefined;
   }
 
+  /** The run of this turn, and the own call in which it is, that has a call. */
+  function innerRunOf(id: string): { readonly owner: ToolCallView; readonly fold: ViewFold } | undefined {
+    let ownerId = owners.get(id);
+    while (ownerId !== undefined && owners.get(ownerId) !== outerCall) ownerId = owners.get(ownerId);
+    const owner = ownCall(ownerId ?? '');
+    const fold = inner.get(ownerId ?? '');
+    return owner && fold?.callOf(id) && { owner, fold };
+  }
+
+  const callOf = (id: string): ToolCallView | undefined =>
+    ownCall(id) ??
+    innerRunOf(id)?.fold.callOf(id) ??
+    (owners.has(id) ? callsOf(view()).find((call) => call.id === id) : undefined);
+
   /** A call that the view does not have was made before the checkpoint from which the run was resumed. */
-  function changeCall(event: CallEvent, change: (call: ToolCallView) => ToolCallView): void {
+  function changeCall(event: CallEvent, change: ChangeCall): View {
     const { id, name, arguments: args = {} } = event;
     if (!ownCall(id)) {
       const before = view();
-      if (ids.has(id)) changeView((shown) => changeCallOf(shown, id, change)); // of an inner run: a page executes it
+      const run = innerRunOf(id); // a page executes its calls too
+      if (run) changeCall(run.owner, (call) => ({ ...call, nested: run.fold.changeCall(event, change) }));
+      else if (owners.has(id)) changeView((shown) => changeCallOf(shown, id, change)); // of an earlier run, or message
       if (view() === before) addCall({ type: 'toolCall', id, name, arguments: args });
     }
     const part = ownCall(id);
-    if (!part) return;
+    if (!part) return view();
     const call = change(part);
-    replacePart(positions.get(id) ?? -1, () => call);
+    setPart(parts.positionOf(id), call);
     running.delete(id);
     waiting.delete(id);
     if (call.status === 'running') running.add(id);
     if (call.status === 'waiting') waiting.add(id);
     if (running.size > 0) patch({ status: 'runningTools' });
     else if (waiting.size > 0) patch({ status: 'waiting' });
+    return view();
   }
 
   /** The results of a turn are those that were shown, those from before the checkpoint, and those of the background. */
   function addEarlierResult(result: ToolResultPart): void {
-    const others = () => (ids.has(result.id) ? callsOf(view()) : []);
-    const shown = ownCall(result.id) ?? others().find(({ id }) => id === result.id);
-    if (!endedStatuses.includes(shown?.status)) changeCall(result, (call) => answeredCall(call, result));
-  }
-
-  /** The history does not have calls whose arguments did not arrive. */
-  function dropStreamed(): void {
-    if (streamed.size === 0) return;
-    streamed = new Map();
-    setParts(parts().filter((part) => !isReceiving(part)));
-    positions = positionsOf(parts());
+    if (!endedStatuses.includes(callOf(result.id)?.status)) changeCall(result, (call) => answeredCall(call, result));
   }
 
   function dropCalls(): void {
-    streamed = new Map();
+    forget();
     running.clear();
     waiting.clear();
   }
 
-  return { addFragment, addCall, addEarlierResult, changeCall, dropStreamed, dropCalls };
+  return { callOf, addFragment, addCall, addEarlierResult, changeCall, dropStreamed: drop, dropCalls };
 }
-
-const positionsOf = (parts: ReturnType<Answer['parts']>): Map<string, number> =>
-  new Map(parts.map((part, position) => [part.type === 'toolCall' ? part.id : '', position]));
 
 const withOuterId = <E extends object>(event: E, outerCall: string | undefined): E =>
   outerCall !== undefined && 'id' in event && typeof event.id === 'string' && event.id !== ''

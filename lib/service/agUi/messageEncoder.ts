@@ -20,6 +20,7 @@ export class MessageEncoder {
   private reasoning: string | undefined;
   private parent: string | undefined;
   private arriving = new Map<number | string, ArrivingCall>();
+  private readonly indexes = new Map<string | undefined, number | string>();
   /** A client assumes that it has to answer such calls. */
   private readonly unanswered = new Set<string>();
   private readonly transcript: Transcript;
@@ -63,6 +64,7 @@ export class MessageEncoder {
     this.arriving.set(index, call);
     if (!call.isStarted) {
       call.id = id ?? call.id;
+      this.indexes.set(call.id, index);
       call.name = name ?? call.name;
     }
     call.held += argumentsDelta(fragment);
@@ -74,8 +76,10 @@ export class MessageEncoder {
   }
 
   addCall({ id, name, arguments: args }: ToolCallPart): void {
-    const [index, arriving] = [...this.arriving].find(([, call]) => call.id === id) ?? [];
-    if (index !== undefined) this.arriving.delete(index);
+    const index = this.indexes.get(id) ?? '';
+    const found = this.arriving.get(index);
+    const arriving = found?.id === id ? found : undefined;
+    if (arriving) this.arriving.delete(index);
     if (!arriving?.isStarted) this.startCall(id, name);
     const complete = argumentsText(args);
     const streamed = this.transcript.argumentsOf(id);

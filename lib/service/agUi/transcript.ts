@@ -1,23 +1,31 @@
 import { StringBuilder } from '../../core/stringBuilder.js';
 import type { AgUiEvent, AgUiMessage } from '../../transport/agUi/protocol.js';
 
-interface Entry {
+interface Added {
   readonly message: AgUiMessage;
   /** The turn that added the message; 0 for a message of the request. */
   readonly turn: number;
+}
+
+interface Entry extends Added {
   readonly text?: StringBuilder;
   readonly calls: Map<string, { readonly name: string; readonly text: StringBuilder }>;
+  /** The messages with results that follow it. */
+  results: Added[];
 }
 
 /** AG-UI corrects messages with a snapshot of all of them, and `retract` needs one. */
 export class Transcript {
-  private entries: Entry[];
-  private turn = 1;
+  private entries: Entry[] = [];
+  private byId = new Map<string, Entry>();
+  private byCall = new Map<string, Entry>();
+  private turn = 0;
 
   constructor(messages: readonly AgUiMessage[]) {
-    this.entries = messages
-      .filter(({ role }) => role !== 'activity') // the client keeps its activities without the snapshot
-      .map((message) => ({ message, turn: 0, calls: new Map() }));
+    for (const message of messages)
+      if (message.role === 'tool') this.addAfter(this.entries.at(-1), message);
+      else if (message.role !== 'activity') this.add({ message, turn: 0, calls: new Map(), results: [] }); // the client keeps its activities without the snapshot
+    this.turn = 1;
   }
 
   apply(event: AgUiEvent): void {
@@ -30,16 +38,17 @@ export class Transcript {
         break;
       case 'TEXT_MESSAGE_CONTENT':
       case 'REASONING_MESSAGE_CONTENT':
-        this.find(event.messageId)?.text?.add(event.delta);
+        this.byId.get(event.messageId)?.text?.add(event.delta);
         break;
       case 'TOOL_CALL_START': {
         const parent = event.parentMessageId ?? event.toolCallId;
-        const entry = this.find(parent) ?? this.append({ id: parent, role: 'assistant' });
+        const entry = this.byId.get(parent) ?? this.append({ id: parent, role: 'assistant' });
         entry.calls.set(event.toolCallId, { name: event.toolCallName, text: new StringBuilder() });
+        this.byCall.set(event.toolCallId, entry);
         break;
       }
       case 'TOOL_CALL_ARGS':
-        this.entryWithCall(event.toolCallId)?.calls.get(event.toolCallId)?.text.add(event.delta);
+        this.byCall.get(event.toolCallId)?.calls.get(event.toolCallId)?.text.add(event.delta);
         break;
       case 'TOOL_CALL_RESULT':
         this.addResult(event);
@@ -49,13 +58,13 @@ export class Transcript {
   }
 
   argumentsOf(callId: string): string {
-    return this.entryWithCall(callId)?.calls.get(callId)?.text.toString() ?? '';
+    return this.byCall.get(callId)?.calls.get(callId)?.text.toString() ?? '';
   }
 
   setCall(callId: string, name: string, args: string): void {
     const text = new StringBuilder();
     text.add(args);
-    this.entryWithCall(callId)?.calls.set(callId, { name, text });
+    this.byCall.get(callId)?.calls.set(callId, { name, text });
   }
 
   commit(): void {
@@ -67,28 +76,36 @@ export class Transcript {
     const isReasoning = ({ message }: Entry) => message.role === 'reasoning';
     const kept = this.entries.filter(({ turn }) => turn !== this.turn);
     const voided = this.entries.filter((entry) => entry.turn === this.turn && isReasoning(entry));
-    if (!kept.some(isReasoning)) kept.push(...voided.map((entry) => ({ ...entry, text: new StringBuilder() })));
-    this.entries = kept;
+    if (!kept.some(isReasoning))
+      kept.push(...voided.map((entry) => ({ ...entry, text: new StringBuilder(), results: [] })));
+    this.entries = [];
+    this.byId = new Map();
+    this.byCall = new Map();
+    for (const entry of kept) {
+      entry.results = entry.results.filter(({ turn }) => turn !== this.turn);
+      this.add(entry);
+    }
   }
 
   snapshot(): readonly AgUiMessage[] {
-    return this.entries.map(({ message, text, calls }) => {
+    return this.entries.flatMap(({ message, text, calls, results }) => {
+      const following = results.map((result) => result.message);
       if (message.role === 'assistant' && calls.size > 0) {
         const toolCalls = [...calls].map(([id, { name, text: args }]) => ({
           id,
           type: 'function' as const,
           function: { name, arguments: args.toString() },
         }));
-        return { ...message, ...(text ? { content: text.toString() } : {}), toolCalls };
+        return [{ ...message, ...(text ? { content: text.toString() } : {}), toolCalls }, ...following];
       }
-      return text ? ({ ...message, content: text.toString() } as AgUiMessage) : message;
+      return [text ? ({ ...message, content: text.toString() } as AgUiMessage) : message, ...following];
     });
   }
 
   private append(message: AgUiMessage): Entry {
     const text = 'content' in message ? { text: new StringBuilder() } : {};
-    const entry: Entry = { message, turn: this.turn, calls: new Map(), ...text };
-    this.entries.push(entry);
+    const entry: Entry = { message, turn: this.turn, calls: new Map(), results: [], ...text };
+    this.add(entry);
     return entry;
   }
 
@@ -96,20 +113,19 @@ export class Transcript {
   private addResult(event: Extract<AgUiEvent, { readonly type: 'TOOL_CALL_RESULT' }>): void {
     const { messageId: id, toolCallId, content, metadata } = event;
     const message: AgUiMessage = { id, role: 'tool', toolCallId, content, ...(metadata ? { metadata } : {}) };
-    const call = this.entries.findLastIndex((entry) => hasCall(entry, toolCallId));
-    let index = call < 0 ? this.entries.length : call + 1;
-    while (this.entries[index]?.message.role === 'tool') index += 1;
-    this.entries.splice(index, 0, { message, turn: this.turn, calls: new Map() });
+    this.addAfter(this.byCall.get(toolCallId) ?? this.entries.at(-1), message);
   }
 
-  private find(id: string): Entry | undefined {
-    return this.entries.findLast(({ message }) => message.id === id);
+  private addAfter(entry: Entry | undefined, message: AgUiMessage): void {
+    if (entry) entry.results.push({ message, turn: this.turn });
+    else this.add({ message, turn: this.turn, calls: new Map(), results: [] });
   }
 
-  private entryWithCall(callId: string): Entry | undefined {
-    return this.entries.findLast((entry) => hasCall(entry, callId));
+  private add(entry: Entry): void {
+    const { message, calls } = entry;
+    this.entries.push(entry);
+    this.byId.set(message.id, entry);
+    if (message.role === 'assistant') for (const { id } of message.toolCalls ?? []) this.byCall.set(id, entry);
+    for (const id of calls.keys()) this.byCall.set(id, entry);
   }
 }
-
-const hasCall = ({ message, calls }: Entry, id: string): boolean =>
-  calls.has(id) || (message.role === 'assistant' && (message.toolCalls?.some((call) => call.id === id) ?? false));

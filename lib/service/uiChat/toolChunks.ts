@@ -38,6 +38,7 @@ export interface ToolChunkOutput {
 
 export class ToolChunks {
   private readonly arriving = new Map<number | string, ArrivingCall>();
+  private readonly indexes = new Map<string, number | string>();
   private readonly open = new Map<string, OpenCall>();
   private readonly server = new Map<string, ServerCall>();
   private turn = 0;
@@ -55,6 +56,7 @@ export class ToolChunks {
     const call = { id: before.id || id, name: name || before.name, text: before.text + delta };
     const isStarted = call.id !== '' && call.name !== '';
     this.arriving.set(index, { ...call, isStarted });
+    this.indexes.set(call.id, index);
     if (!isStarted) return;
     if (!before.isStarted) this.out.add({ type: 'tool-input-start', toolCallId: call.id, toolName: call.name });
     const inputTextDelta = before.isStarted ? delta : call.text;
@@ -66,8 +68,10 @@ export class ToolChunks {
    * the call waits.
    */
   addCall({ id, name, arguments: input }: ToolCallEvent): void {
-    const [index, arriving] = [...this.arriving].find(([, call]) => call.id === id) ?? [];
-    if (index !== undefined) this.arriving.delete(index);
+    const index = this.indexes.get(id) ?? '';
+    const found = this.arriving.get(index);
+    const arriving = found?.id === id ? found : undefined;
+    if (arriving) this.arriving.delete(index);
     this.open.set(id, { name, input, isAvailable: false });
     if (!this.clientTools.has(name)) this.makeAvailable(id);
     else if (!arriving?.isStarted) this.out.add({ type: 'tool-input-start', toolCallId: id, toolName: name });

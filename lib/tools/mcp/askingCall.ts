@@ -69,7 +69,7 @@ export function inRounds<T>(
  * What a connection of an earlier revision needs, where a server sends a question as a request that does not say which
  * call it is of: the calls are sent one after the other.
  */
-interface Asking {
+export interface Asking {
   readonly isFree: BehaviorSubject<boolean>;
   readonly open: Set<Elicit>;
 }
@@ -86,15 +86,18 @@ export function hasOwnHandler(client: McpClient): boolean {
 
 const connections = new WeakMap<McpClient, Asking | undefined>();
 
-/** Undefined if the server cannot ask, since the client does not declare it. */
-export function askingOf(client: McpClient): Asking | undefined {
-  if (!connections.has(client) && !hasOwnHandler(client)) connections.set(client, listen(client));
+/**
+ * Undefined if the server cannot ask, since the client does not declare it. In a session that is opened again, the
+ * calls of the `lost` one are asked.
+ */
+export function askingOf(client: McpClient, lost?: Asking): Asking | undefined {
+  if (!connections.has(client) && !hasOwnHandler(client)) connections.set(client, listen(client, lost));
   return connections.get(client);
 }
 
-function listen(client: McpClient): Asking | undefined {
+function listen(client: McpClient, lost?: Asking): Asking | undefined {
   if (!client.setRequestHandler) return undefined;
-  const open = new Set<Elicit>();
+  const { isFree, open } = lost ?? { isFree: new BehaviorSubject(true), open: new Set<Elicit>() };
   try {
     client.setRequestHandler(ELICIT, async ({ params }) => {
       const [elicit, another] = open;
@@ -105,7 +108,7 @@ function listen(client: McpClient): Asking | undefined {
   } catch {
     return undefined; // the client does not declare that it can be asked
   }
-  return { isFree: new BehaviorSubject(true), open };
+  return { isFree, open };
 }
 
 /** Sends a call when no other is open, unless that waits for a person, whose time counts for no limit. */

@@ -6,7 +6,7 @@ import { MAX_TIMER_DELAY } from '../../core/options.js';
 import { isMarkedProgress, progress, type Progress } from '../../core/progress.js';
 import type { ToolContext } from '../../core/tool.js';
 import type { AskContext } from '../ask/askOptions.js';
-import { hasOwnHandler, askingOf, inRounds, sendAlone, type ServerRequests } from './askingCall.js';
+import { hasOwnHandler, askingOf, inRounds, sendAlone, type Asking, type ServerRequests } from './askingCall.js';
 import { fromRequest, nestingError, type McpCallOptions, type McpSession } from './client.js';
 import { isDeeperThan } from '../../core/json/depth.js';
 import { toResult } from './result.js';
@@ -42,10 +42,10 @@ export function callTool(
     const elicit = createElicit(ask);
     const asking = askingOf(client);
     if (client.getProtocolEra() === 'modern' || !asking)
-      return inRounds((more) => sendCall(session, definition, args, limits, more), elicit, requests);
+      return inRounds((more) => sendCall(session, definition, args, limits, { more }), elicit, requests);
     const unlimited = { timeout: MAX_TIMER_DELAY };
     return inRounds(
-      () => sendAlone(asking, elicit, limits, outer, () => sendCall(session, definition, args, unlimited)),
+      () => sendAlone(asking, elicit, limits, outer, () => sendCall(session, definition, args, unlimited, { asking })),
       elicit,
     );
   });
@@ -65,7 +65,7 @@ function sendCall(
   definition: ServerTool,
   args: JsonObject,
   { timeout, resetTimeoutOnProgress = true, maxTotalTimeout }: McpCallOptions,
-  more?: JsonObject,
+  { more, asking }: { readonly more?: JsonObject; readonly asking?: Asking } = {},
 ): Observable<CallToolResult | Progress<McpProgress>> {
   const { outputSchema: _, ...toolDefinition } = definition;
   const limits = { resetTimeoutOnProgress, ...omitUndefined({ timeout, maxTotalTimeout }) };
@@ -74,15 +74,16 @@ function sendCall(
     const allowInputRequired = more !== undefined;
     const options: CallToolRequestOptions = { ...limits, signal, onprogress, toolDefinition, allowInputRequired };
     const params = { name: definition.name, arguments: { ...args }, ...more };
-    return session.send((client) =>
-      client.callTool(params, options).catch((error: unknown) => {
+    return session.send((client) => {
+      if (asking) askingOf(client, asking);
+      return client.callTool(params, options).catch((error: unknown) => {
         if (!more || !isRecord(error) || error['code'] !== MISSING_CAPABILITY) throw error;
         return client.callTool(
           { ...params, _meta: { [capabilitiesKey]: { elicitation: { form: {}, url: {} } } } },
           options,
         );
-      }),
-    );
+      });
+    });
   });
 }
 

@@ -44,6 +44,7 @@ async function onInspector(
     write: (text) => printed.next(text),
     writeError: (text) => printed.next(text),
     hasColors: false,
+    hasErrorColors: false,
     interrupts,
     stdin: process.stdin,
     stdout: process.stdout,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { roomScore, survivorList, withScore } from './report.js';
 import type { MutationReport } from './report.js';
@@ -29,6 +29,17 @@ describe('the report of mutants', () => {
     expect(withScore(once, 'tools', { killed: 1, survived: 0, uncovered: 0, percent: 100 }, 9)).toMatch(
       /\n\| `tools` \| 9 pieces \| 100.0 % \| 1 \| 0 \| 0 \| [-\d]+ \|\n$/,
     );
+  });
+
+  it('lists the survivors of files that exist, each once', () => {
+    const lists = join(import.meta.dirname, 'survivors');
+    for (const list of readdirSync(lists)) {
+      const files = [...readFileSync(join(lists, list), 'utf8').matchAll(/^## (\S+): /gm)].map(([, file = '']) => file);
+      const missing = files.filter((file, index) => {
+        return !existsSync(join('lib', list.replace('.md', ''), file)) || files.indexOf(file) !== index;
+      });
+      expect({ list, missing }).toEqual({ list, missing: [] });
+    }
   });
 
   it('has a score of each room of the library', () => {

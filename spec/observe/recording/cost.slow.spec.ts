@@ -8,10 +8,11 @@ import { openTail, secretsIn } from '../../../lib/observe/recording/redactTexts.
 import { base64, userMessage } from '../../../lib/core/message.js';
 import { scoreTools } from '../../../lib/tools/scoreTools.js';
 import { fromUiMessages } from '../../../lib/service/uiChat/fromUiMessages.js';
-import { plainText } from '../../../lib/cli/eventPrinter.js';
+import { plainText } from '../../../lib/core/plainText.js';
 import { from } from 'rxjs';
 import type { RunEvent } from '../../../lib/core/event.js';
 import { toView } from '../../../lib/operators/toView.js';
+import { cost, isLinear, shortestCosts } from '../../support/cost.js';
 import { anyTool } from '../../support/toolCalls.js';
 
 const secrets = spellings(['a password of mine', 'abcdefghijklmnop']);
@@ -91,37 +92,6 @@ const pieces: Readonly<Record<string, string>> = {
   'accounts with tokens': 'AC0123456789abcdef0123456789abcdef:',
   webhooks: 'hooks.slack.com/',
 };
-
-/** The CPU time, in microseconds. */
-function cost(run: () => unknown): number {
-  const before = process.cpuUsage();
-  run();
-  const { user, system } = process.cpuUsage(before);
-  return user + system;
-}
-
-/** Shorter times say nothing about their growth, in microseconds. */
-const NOISE = 20_000;
-const MAX_RATIO = 2.6;
-
-const isLinear = (costs: readonly number[]): boolean =>
-  costs.slice(1).every((time, index) => time / Math.max(costs[index] ?? 0, NOISE) < MAX_RATIO);
-
-/** How often the sizes are measured. A reader that is not linear is not in the last round either: its ratio is 4. */
-const MAX_ROUNDS = 12;
-
-/** The shortest times of several rounds: other processes, the compiler and the garbage collector only add to them. */
-function shortestCosts<T>(read: (text: T) => unknown, texts: readonly T[]): readonly number[] {
-  let shortest = texts.map(() => Infinity);
-  for (let round = 0; round < MAX_ROUNDS && (round < 2 || !isLinear(shortest)); round++)
-    shortest = texts.map((text, index) =>
-      Math.min(
-        shortest[index] ?? Infinity,
-        cost(() => read(text)),
-      ),
-    );
-  return shortest;
-}
 
 describe('the cost of foreign text', () => {
   const rows = Object.keys(readers).flatMap((reader) => Object.keys(pieces).map((text) => [reader, text] as const));

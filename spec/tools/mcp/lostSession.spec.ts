@@ -2,8 +2,10 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import type { Client } from '@modelcontextprotocol/client';
 import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/server';
-import { firstValueFrom, lastValueFrom } from 'rxjs';
+import { firstValueFrom, lastValueFrom, ReplaySubject, tap } from 'rxjs';
 import { createAgent } from '../../../lib/agent/createAgent.js';
+import type { CallAnswers } from '../../../lib/core/approval.js';
+import type { ResultEvent, RunEvent } from '../../../lib/core/event.js';
 import { mcpTools } from '../../../lib/tools/mcp/index.js';
 import { scriptedModel, toolCall } from '../../../lib/testing/index.js';
 import { createServers } from '../../support/services.js';
@@ -17,7 +19,7 @@ afterEach(async () => {
 });
 
 /** A server that forgets its sessions when it is started again, and answers a call of one with a status. */
-async function startServer(status: number) {
+async function startServer(status: number, { asks = false } = {}) {
   const calls: string[] = [];
   const sessions = new Map<string, WebStandardStreamableHTTPServerTransport>();
   let opened = 0;
@@ -29,7 +31,9 @@ async function startServer(status: number) {
     });
     const server = newServer({
       list: () => ({ tools: [named('note')] }),
-      call: () => {
+      call: async (_, { mcpReq }) => {
+        // eslint-disable-next-line @typescript-eslint/no-deprecated -- servers use it
+        if (asks) await mcpReq.elicitInput({ message: 'Really?', requestedSchema: { type: 'object', properties: {} } });
         calls.push(`call ${calls.length + 1}`);
         return { content: [{ type: 'text', text: 'noted' }] };
       },
@@ -50,7 +54,7 @@ async function startServer(status: number) {
     restart: () => sessions.clear(),
     away: (value: boolean) => (isAway = value),
     connect: async () => {
-      const client = newClient();
+      const client = newClient(asks ? { capabilities: { elicitation: { form: {} } } } : {});
       await client.connect(new StreamableHTTPClientTransport(new URL(url)));
       clients.push(client);
       return client;
@@ -66,7 +70,13 @@ const agentWith = async (connect: () => Promise<Client>) => {
   return createAgent({ model, tools });
 };
 const resultsOf = async (agent: Awaited<ReturnType<typeof agentWith>>) => {
-  const { messages } = await lastValueFrom(agent.run('Note it, twice.'));
+  const answers = new ReplaySubject<CallAnswers>();
+  const answer = (event: RunEvent) => {
+    if (event.type === 'nested' && event.event.type === 'toolWaiting')
+      answers.next({ results: { [`${event.id}/${event.event.id}`]: {} } });
+  };
+  const result = await lastValueFrom(agent.stream('Note it, twice.', { answers }).pipe(tap(answer)));
+  const { messages } = (result as ResultEvent).result;
   return messages.flatMap(({ parts }) =>
     parts.flatMap((part) => (part.type === 'toolResult' ? [part.error ?? part.result] : [])),
   );
@@ -80,6 +90,16 @@ describe('mcpTools over HTTP: a session that the server has lost', () => {
     restart();
     expect(await resultsOf(agent)).toEqual(['noted', 'noted']);
     expect([calls.length, opened()]).toEqual([4, 2]);
+  });
+
+  it.each([404, 400])('is opened again after %d for a call that asks, and its questions arrive', async (status) => {
+    const { calls, opened, restart, connect } = await startServer(status, { asks: true });
+    const agent = await agentWith(connect);
+    for (const sessions of [1, 2, 3]) {
+      expect(await resultsOf(agent)).toEqual(['noted', 'noted']);
+      expect([calls.length, opened()]).toEqual([2 * sessions, sessions]);
+      restart();
+    }
   });
 
   it('is an error for the model while the server is away, and is opened again later', async () => {
