@@ -171,8 +171,15 @@ export function createExchanges(
     /** The input of an exchange, to send it again: the files that the server has are not sent again. */
     inputOf: (id: string): readonly Message[] => pack(get(id)).input,
 
-    waiting: (): readonly ToolCallView[] =>
-      open().flatMap((exchange) => openCalls(exchange).filter(({ id }) => exchangeOf(id, open()) === exchange)),
+    /** It is asked with each event: a search for each call would hold up the page. */
+    waiting(): readonly ToolCallView[] {
+      const earlier = new Set<string>();
+      return open().flatMap((exchange) => {
+        const own = openCalls(exchange).filter(({ id }) => !earlier.has(id));
+        for (const { id } of callsOf(exchange.view)) earlier.add(id);
+        return own;
+      });
+    },
 
     /** An exchange that is known by its id stays as it is. */
     add(id: string, parent: string | undefined, input: readonly Message[]): Exchange {

@@ -20,8 +20,6 @@ const END_TIME = 10_000;
 const delayBefore = (attempt: number): number =>
   Math.min(1000 * 1.5 ** (attempt - 1), 30_000) * (1 - Math.random() / 2);
 
-const retryAfterOf = (error: unknown): number => Number(objectOrEmpty(error)['retryAfter'] ?? 0);
-
 export type UnsettledRuns = ReturnType<typeof createUnsettledRuns>;
 
 /** A stop is sent until the service has it. What the service has of the run becomes the answer. */
@@ -34,6 +32,8 @@ export function createUnsettledRuns(
   const failed = new Subject<void>();
   const asked = new Subject<void>();
   const settling = new Set<string>();
+  /** The stops that are tried again: each try that fails would begin the others, without end. */
+  const tried = new Set<string | undefined>();
 
   const deliver = (id: string, run: string): Observable<never> =>
     (agent.stop?.(run) ?? EMPTY).pipe(
@@ -44,8 +44,7 @@ export function createUnsettledRuns(
       }),
     );
 
-  /** Only what has not been tried before begins to be tried again: a try that fails would begin the others, without end. */
-  function settle(id: string, again?: Subject<void>): Observable<unknown> {
+  function settle(id: string): Observable<unknown> {
     const { stopping } = exchanges.get(id);
     settling.add(id);
     return concat(
@@ -54,7 +53,8 @@ export function createUnsettledRuns(
     ).pipe(
       catchError((thrown: unknown) => {
         if (exchanges.get(id).stopping === stopping) update(id, { notice: noticeOf('not_stopped', thrown) });
-        again?.next();
+        if (!tried.has(stopping)) failed.next();
+        tried.add(stopping);
         return EMPTY;
       }),
       finalize(() => settling.delete(id)),
@@ -66,9 +66,11 @@ export function createUnsettledRuns(
     range(first, TRIES).pipe(
       concatMap((attempt) => {
         const open = exchanges.unsettled();
-        const waits = open.map(({ view, notice }) => retryAfterOf(notice?.['error'] ?? view.error));
+        const waits = open.map(({ view: { error }, notice }) =>
+          Number(objectOrEmpty(notice?.['error'] ?? error)['retryAfter'] ?? 0),
+        );
         if (open.length === 0) return EMPTY;
-        return after(attempt === 0 ? 0 : Math.max(delayBefore(attempt), ...waits));
+        return after(attempt && Math.max(delayBefore(attempt), ...waits));
       }),
     );
 
@@ -99,16 +101,11 @@ export function createUnsettledRuns(
         }),
         map(({ id }) => id),
       );
-      const due = (ids: Observable<string>) =>
-        ids.pipe(
-          filter((id) => !settling.has(id)),
-          takeUntil(end),
-        );
-      // A stop that is being delivered goes on.
-      return merge(
-        due(requested).pipe(mergeMap((id) => settle(id, failed))),
-        due(again).pipe(mergeMap((id) => settle(id))),
+      const due = merge(requested, again).pipe(
+        filter((id) => !settling.has(id)),
+        takeUntil(end),
       );
+      return due.pipe(mergeMap(settle)); // a stop that is being delivered goes on
     },
   };
 }

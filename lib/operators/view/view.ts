@@ -198,10 +198,16 @@ export function withoutNotices(view: View): View {
   return others;
 }
 
-export const callsOf = (view: View): readonly ToolCallView[] =>
-  view.messages
-    .flatMap(({ parts }) => parts.filter(isToolCallView))
-    .flatMap((call) => (call.nested ? [call, ...callsOf(call.nested)] : [call]));
+/** With lists of lists, a page with 2,000 calls took ten times as long. */
+export function callsOf({ messages }: View, calls: ToolCallView[] = []): readonly ToolCallView[] {
+  for (const { parts } of messages)
+    for (const part of parts)
+      if (isToolCallView(part)) {
+        calls.push(part);
+        if (part.nested) callsOf(part.nested, calls);
+      }
+  return calls;
+}
 
 /** The calls of a view that wait for a decision or a result. A call with an inner run waits for the calls in it. */
 export const waitingCalls = (view: View): readonly ToolCallView[] =>
