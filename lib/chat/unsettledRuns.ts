@@ -20,6 +20,8 @@ const END_TIME = 10_000;
 const delayBefore = (attempt: number): number =>
   Math.min(1000 * 1.5 ** (attempt - 1), 30_000) * (1 - Math.random() / 2);
 
+const retryAfterOf = (error: unknown): number => Number(objectOrEmpty(error)['retryAfter'] ?? 0);
+
 export type UnsettledRuns = ReturnType<typeof createUnsettledRuns>;
 
 /** A stop is sent until the service has it. What the service has of the run becomes the answer. */
@@ -32,8 +34,6 @@ export function createUnsettledRuns(
   const failed = new Subject<void>();
   const asked = new Subject<void>();
   const settling = new Set<string>();
-  /** The stops that are tried again: each try that fails would begin the others, without end. */
-  const tried = new Set<string | undefined>();
 
   const deliver = (id: string, run: string): Observable<never> =>
     (agent.stop?.(run) ?? EMPTY).pipe(
@@ -44,7 +44,8 @@ export function createUnsettledRuns(
       }),
     );
 
-  function settle(id: string): Observable<unknown> {
+  /** Only what has not been tried before begins to be tried again: a try that fails would begin the others, without end. */
+  function settle(id: string, again?: Subject<void>): Observable<unknown> {
     const { stopping } = exchanges.get(id);
     settling.add(id);
     return concat(
@@ -53,8 +54,7 @@ export function createUnsettledRuns(
     ).pipe(
       catchError((thrown: unknown) => {
         if (exchanges.get(id).stopping === stopping) update(id, { notice: noticeOf('not_stopped', thrown) });
-        if (!tried.has(stopping)) failed.next();
-        tried.add(stopping);
+        again?.next();
         return EMPTY;
       }),
       finalize(() => settling.delete(id)),
@@ -66,11 +66,9 @@ export function createUnsettledRuns(
     range(first, TRIES).pipe(
       concatMap((attempt) => {
         const open = exchanges.unsettled();
-        const waits = open.map(({ view: { error }, notice }) =>
-          Number(objectOrEmpty(notice?.['error'] ?? error)['retryAfter'] ?? 0),
-        );
+        const waits = open.map(({ view, notice }) => retryAfterOf(notice?.['error'] ?? view.error));
         if (open.length === 0) return EMPTY;
-        return after(attempt && Math.max(delayBefore(attempt), ...waits));
+        return after(attempt === 0 ? 0 : Math.max(delayBefore(attempt), ...waits));
       }),
     );
 
@@ -101,11 +99,16 @@ export function createUnsettledRuns(
         }),
         map(({ id }) => id),
       );
-      const due = merge(requested, again).pipe(
-        filter((id) => !settling.has(id)),
-        takeUntil(end),
+      const due = (ids: Observable<string>) =>
+        ids.pipe(
+          filter((id) => !settling.has(id)),
+          takeUntil(end),
+        );
+      // A stop that is being delivered goes on.
+      return merge(
+        due(requested).pipe(mergeMap((id) => settle(id, failed))),
+        due(again).pipe(mergeMap((id) => settle(id))),
       );
-      return due.pipe(mergeMap(settle)); // a stop that is being delivered goes on
     },
   };
 }
