@@ -171,15 +171,7 @@ export function createExchanges(
     /** The input of an exchange, to send it again: the files that the server has are not sent again. */
     inputOf: (id: string): readonly Message[] => pack(get(id)).input,
 
-    /** It is asked with each event: a search for each call would hold up the page. */
-    waiting(): readonly ToolCallView[] {
-      const earlier = new Set<string>();
-      return open().flatMap((exchange) => {
-        const own = openCalls(exchange).filter(({ id }) => !earlier.has(id));
-        for (const { id } of callsOf(exchange.view)) earlier.add(id);
-        return own;
-      });
-    },
+    waiting: (): readonly ToolCallView[] => waitingIn(open()),
 
     /** An exchange that is known by its id stays as it is. */
     add(id: string, parent: string | undefined, input: readonly Message[]): Exchange {
@@ -231,6 +223,16 @@ export function createExchanges(
  */
 const exchangeOf = (callId: string, list: readonly Exchange[]): Exchange | undefined =>
   list.find(({ view }) => callsOf(view).some(({ id }) => id === callId));
+
+/** It is asked with each event: a search for each call would hold up the page. */
+function waitingIn(list: readonly Exchange[]): readonly ToolCallView[] {
+  const earlier = new Set<string>();
+  return list.flatMap((exchange) => {
+    const own = openCalls(exchange).filter(({ id }) => !earlier.has(id));
+    for (const { id } of callsOf(exchange.view)) earlier.add(id);
+    return own;
+  });
+}
 
 export const openCalls = ({ view, answers }: Exchange): readonly ToolCallView[] =>
   waitingCalls(view).filter(({ id }) => !hasAnswer(answers, id));
