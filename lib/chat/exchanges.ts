@@ -7,7 +7,7 @@ import type { EarlierRun } from '../transport/earlierRun.js';
 import type { ConversationAgent } from './conversationAgent.js';
 import { packFiles } from './savedFiles.js';
 import type { ToolCallView, View, ViewStatus } from '../operators/view/view.js';
-import { callsOf, changeCall, textsOf, viewOf, waitingCalls } from '../operators/view/view.js';
+import { callsOf, changeCall, changeCalls, emptyView, textsOf, viewOf, waitingCalls } from '../operators/view/view.js';
 
 /** A prompt and its answer, as `save` stores it. */
 export interface Exchange {
@@ -141,8 +141,8 @@ export function createExchanges(
   function addAnswer(id: string, callId: string, answer: CallAnswers): void {
     const { view, base, answers } = get(id);
     // The events of a run that has not ended change its view.
-    const pending = base ? {} : { view: withPending(view, callId) };
-    update(id, { answers: mergeAnswers(answers, answer), ...pending });
+    const shown = base ? {} : { view: changeCall(view, callId, pending) };
+    update(id, { answers: mergeAnswers(answers, answer), ...shown });
   }
 
   const pack = (exchange: Exchange): Exchange => packFiles(exchange, agent.fileAddress);
@@ -165,7 +165,7 @@ export function createExchanges(
     /** The input of an exchange, to send it again: the files that the server has are not sent again. */
     inputOf: (id: string): readonly Message[] => pack(get(id)).input,
 
-    waiting: (): readonly ToolCallView[] => open().flatMap(ownOpenCalls),
+    waiting: (): readonly ToolCallView[] => waitingIn(open()),
 
     /** An exchange that is known by its id stays as it is. */
     add(id: string, parent: string | undefined, input: readonly Message[]): Exchange {
@@ -215,11 +215,19 @@ export function createExchanges(
 const exchangeOf = (callId: string, list: readonly Exchange[]): Exchange | undefined =>
   list.find(({ view }) => callsOf(view).some(({ id }) => id === callId));
 
+/** It is asked with each event: only the calls of earlier exchanges are read, and each once. */
+function waitingIn(list: readonly Exchange[]): readonly ToolCallView[] {
+  const earlier = new Set<string>();
+  let before: View = emptyView;
+  return list.flatMap((exchange) => {
+    for (const { id } of callsOf(before)) earlier.add(id);
+    before = exchange.view;
+    return openCalls(exchange).filter(({ id }) => !earlier.has(id));
+  });
+}
+
 export const openCalls = ({ view, answers }: Exchange): readonly ToolCallView[] =>
   waitingCalls(view).filter(({ id }) => !hasAnswer(answers, id));
-
-const ownOpenCalls = (exchange: Exchange, index: number, list: readonly Exchange[]): readonly ToolCallView[] =>
-  openCalls(exchange).filter(({ id }) => !exchangeOf(id, list.slice(0, index)));
 
 /** The answers to the calls of an exchange. Others were given to calls that were retracted. */
 export function answersTo({ view, answers = {} }: Exchange): CallAnswers {
@@ -227,11 +235,11 @@ export function answersTo({ view, answers = {} }: Exchange): CallAnswers {
   return pickAnswers(answers, (id) => ids.has(id));
 }
 
-const withPending = (view: View, id: string): View => changeCall(view, id, (call) => ({ ...call, status: 'pending' }));
+const pending = (call: ToolCallView): ToolCallView => ({ ...call, status: 'pending' });
 
 /** With the calls that were answered before the run waited: a second answer would be sent to the next run. */
 export const answeredView = ({ view, answers }: Exchange): View =>
-  callsOf(view).reduce((changed, { id }) => (hasAnswer(answers, id) ? withPending(changed, id) : changed), view);
+  changeCalls(view, (call) => (hasAnswer(answers, call.id) ? pending(call) : call));
 
 const withoutProgress = (exchange: Exchange): Exchange =>
   exchange.base ? { ...exchange, view: { ...exchange.base, status: 'sending' } } : exchange;

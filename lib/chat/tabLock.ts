@@ -1,4 +1,4 @@
-import { Observable, of } from 'rxjs';
+import { noop, Observable, of } from 'rxjs';
 
 /** The right of one tab to do something for a run or for a chat. */
 export interface TabLock {
@@ -7,10 +7,16 @@ export interface TabLock {
   release(): void;
 }
 
-/** The lock lasts until `release` or the end of the page. Without the API (no HTTPS, Node), every tab gets it. */
+/** The lock of every tab where the browser gives none. */
+export const noLock: TabLock = { hasWaited: false, release: noop };
+
+/**
+ * The lock lasts until `release` or the end of the page. Without the API (no HTTPS, Node), every tab gets it, as it does
+ * if the browser refuses (a sandboxed frame) or another script steals the lock. It never fails.
+ */
 export function lockTab(id: string): Observable<TabLock> {
   const { locks } = (globalThis as { readonly navigator?: { readonly locks?: LockManager } }).navigator ?? {};
-  if (!locks) return of({ hasWaited: false, release: () => undefined });
+  if (!locks) return of(noLock);
   return new Observable<TabLock>((out) => {
     const name = `rivulet ${id}`;
     const unsubscribed = new AbortController();
@@ -27,7 +33,7 @@ export function lockTab(id: string): Observable<TabLock> {
     locks
       .request(name, { ifAvailable: true }, emitIfFree)
       .then((wasFree) => (wasFree ? undefined : waitAndEmit()))
-      .catch((thrown: unknown) => out.error(thrown)); // no error after `abort`: the output is closed
+      .catch(() => out.next(noLock)); // after `abort`, the output is closed
     return () => unsubscribed.abort();
   });
 }

@@ -2,7 +2,8 @@ import { catchError, concat, concatMap, defer, EMPTY, filter, finalize, map, mer
 import { range, startWith, Subject, switchMap, takeUntil, takeWhile, tap, timer, type Observable } from 'rxjs';
 import { isReconnecting } from '../core/connectionEvents.js';
 import { isResult } from '../core/eventGuards.js';
-import { isRecord } from '../core/json/json.js';
+import { isRecord, objectOrEmpty } from '../core/json/json.js';
+import { after } from '../core/timeLimit.js';
 import { createViewFold } from '../operators/view/viewFold.js';
 import { cancelView } from '../operators/view/view.js';
 import { awake, SERVER } from '../transport/pageFetch.js';
@@ -18,6 +19,8 @@ const END_TIME = 10_000;
 /** Milliseconds: the first delay, its growth, and the longest. */
 const delayBefore = (attempt: number): number =>
   Math.min(1000 * 1.5 ** (attempt - 1), 30_000) * (1 - Math.random() / 2);
+
+const retryAfterOf = (error: unknown): number => Number(objectOrEmpty(error)['retryAfter'] ?? 0);
 
 export type UnsettledRuns = ReturnType<typeof createUnsettledRuns>;
 
@@ -41,7 +44,8 @@ export function createUnsettledRuns(
       }),
     );
 
-  function settle(id: string): Observable<unknown> {
+  /** Only what has not been tried before begins to be tried again: a try that fails would begin the others, without end. */
+  function settle(id: string, again?: Subject<void>): Observable<unknown> {
     const { stopping } = exchanges.get(id);
     settling.add(id);
     return concat(
@@ -50,7 +54,7 @@ export function createUnsettledRuns(
     ).pipe(
       catchError((thrown: unknown) => {
         if (exchanges.get(id).stopping === stopping) update(id, { notice: noticeOf('not_stopped', thrown) });
-        failed.next();
+        again?.next();
         return EMPTY;
       }),
       finalize(() => settling.delete(id)),
@@ -62,9 +66,9 @@ export function createUnsettledRuns(
     range(first, TRIES).pipe(
       concatMap((attempt) => {
         const open = exchanges.unsettled();
-        const waits = open.map(({ view: { error } }) => Number(error?.['retryAfter'] ?? 0));
+        const waits = open.map(({ view, notice }) => retryAfterOf(notice?.['error'] ?? view.error));
         if (open.length === 0) return EMPTY;
-        return timer(attempt === 0 ? 0 : Math.max(delayBefore(attempt), ...waits));
+        return after(attempt === 0 ? 0 : Math.max(delayBefore(attempt), ...waits));
       }),
     );
 
@@ -95,11 +99,16 @@ export function createUnsettledRuns(
         }),
         map(({ id }) => id),
       );
-      const due = merge(requested, again).pipe(
-        filter((id) => !settling.has(id)),
-        takeUntil(end),
+      const due = (ids: Observable<string>) =>
+        ids.pipe(
+          filter((id) => !settling.has(id)),
+          takeUntil(end),
+        );
+      // A stop that is being delivered goes on.
+      return merge(
+        due(requested).pipe(mergeMap((id) => settle(id, failed))),
+        due(again).pipe(mergeMap((id) => settle(id))),
       );
-      return due.pipe(mergeMap(settle)); // a stop that is being delivered goes on
     },
   };
 }

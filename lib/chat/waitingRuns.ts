@@ -1,5 +1,5 @@
 import { asyncScheduler, catchError, concat, concatAll, concatMap, defer, EMPTY, filter, finalize } from 'rxjs';
-import { map, merge, noop, of, startWith, Subject, switchMap, take, takeUntil, takeWhile, tap } from 'rxjs';
+import { map, merge, of, startWith, Subject, switchMap, take, takeUntil, takeWhile, tap } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { CallAnswers } from '../core/approval.js';
 import { after } from '../core/timeLimit.js';
@@ -14,13 +14,11 @@ import type { ConversationAgent, ConversationRunOptions } from './conversationAg
 import { answeredView, answersTo, earlierRun, historyOf, openCalls } from './exchanges.js';
 import type { Exchange, Exchanges } from './exchanges.js';
 import type { PageTools } from './pageTools.js';
-import type { TabLock } from './tabLock.js';
+import { noLock, type TabLock } from './tabLock.js';
 import type { UnsettledRuns } from './unsettledRuns.js';
 
 /** How many runs in a row may wait for nothing: those that another device has answered do. */
 const MOST_ANSWERED = 30;
-
-const noLock: TabLock = { hasWaited: false, release: noop };
 
 /** Shows the events of a run, which starts from the view `base`, in its exchange. */
 export type Follow = (

@@ -208,10 +208,16 @@ export function withoutNotices(view: View): View {
   return others;
 }
 
-export const callsOf = (view: View): readonly ToolCallView[] =>
-  view.messages
-    .flatMap(({ parts }) => parts.filter(isToolCallView))
-    .flatMap((call) => (call.nested ? [call, ...callsOf(call.nested)] : [call]));
+/** With lists of lists, a page with 2,000 calls took ten times as long. */
+export function callsOf({ messages }: View, calls: ToolCallView[] = []): readonly ToolCallView[] {
+  for (const { parts } of messages)
+    for (const part of parts)
+      if (isToolCallView(part)) {
+        calls.push(part);
+        if (part.nested) callsOf(part.nested, calls);
+      }
+  return calls;
+}
 
 /** The waiting calls of arrays of parts: of a view that grows, only the last array is new. */
 const waiting = /* @__PURE__ */ new WeakMap<readonly PartView[], readonly ToolCallView[]>();
@@ -236,6 +242,13 @@ export const changeCall = (view: View, id: string, change: (call: ToolCallView) 
     return call.nested && id.startsWith(nestedId(call.id, ''))
       ? { ...call, nested: changeCall(call.nested, id, change) }
       : call;
+  });
+
+/** Changes all calls, also those of inner runs. */
+export const changeCalls = (view: View, change: (call: ToolCallView) => ToolCallView): View =>
+  mapCalls(view, (call) => {
+    const nested = call.nested && changeCalls(call.nested, change);
+    return change(nested === call.nested ? call : { ...call, nested });
   });
 
 /** The view of a run that is sent or joined again: without the end that it had. */

@@ -99,7 +99,7 @@ export class Connection {
     }
     this.steering.add(content);
     const input = [userMessageOf(content)];
-    this.socket.send(encodeJson({ type: 'response.steer', previous_response_id: response, input }));
+    this.transmit(encodeJson({ type: 'response.steer', previous_response_id: response, input }));
   }
 
   /** Resolves with the first event, as `fetch` does with the status. */
@@ -148,17 +148,23 @@ export class Connection {
       this.abortListener = new Subscription(() => signal?.removeEventListener('abort', abort));
       this.exchange = createExchange(resolve, reject, () => this.close());
       if (signal?.aborted) abort();
-      this.opened.then(
-        () => {
-          if (!this.isClosed) begin();
-        },
-        () => undefined,
-      );
+      void this.opened.then(() => {
+        if (!this.isClosed) begin();
+      });
     });
   }
 
   private send(body: JsonObject): void {
-    this.socket.send(JSON.stringify({ ...body, type: 'response.create' }));
+    this.transmit(JSON.stringify({ ...body, type: 'response.create' }));
+  }
+
+  /** Some runtimes throw if the server has begun to close the connection, and `onclose` comes later. */
+  private transmit(text: string): void {
+    try {
+      this.socket.send(text);
+    } catch (thrown) {
+      this.end(messageOf(thrown));
+    }
   }
 
   private expect(body: JsonObject): void {

@@ -127,6 +127,22 @@ describe('webSocketTransport', () => {
     },
   );
 
+  it.each([0, 1])('webSocketTransport fails a request that the socket does not send: %i', async (sent) => {
+    let left = sent;
+    const closing = class extends serverOf(() => 'answers', 'at once') {
+      override send(data: string): void {
+        if (left-- === 0) throw new DOMException('The socket is closing.', 'InvalidStateError');
+        super.send(data);
+      }
+    };
+    const model = modelOf(closing);
+    for (const who of ['ann', 'bob', 'carol']) {
+      const text = await textOf(model, who);
+      if (who === ['ann', 'bob'][sent]) expect(text).toContain('The socket is closing.');
+      else expect(text).toBe(`text of ${who}`);
+    }
+  });
+
   it.each([
     [{}, 'connect', 300_000],
     [{ first: 900_000 }, 'first', 900_000],
