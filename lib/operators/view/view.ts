@@ -248,7 +248,7 @@ export const changeCall = (view: View, id: string, change: (call: ToolCallView) 
 export const changeCalls = (view: View, change: (call: ToolCallView) => ToolCallView): View =>
   mapCalls(view, (call) => {
     const nested = call.nested && changeCalls(call.nested, change);
-    return change(nested === call.nested ? call : { ...call, nested });
+    return change(nested && nested !== call.nested ? { ...call, nested } : call);
   });
 
 /** The view of a run that is sent or joined again: without the end that it had. */
