@@ -1,5 +1,4 @@
-import { AsyncSubject, catchError, concat, concatMap, defer, map } from 'rxjs';
-import { merge, of, throwError, type Observable } from 'rxjs';
+import { AsyncSubject, catchError, concat, concatMap, defer, map, merge, of, throwError, type Observable } from 'rxjs';
 import { ConfigurationError, RivuletError } from '../core/errors.js';
 import type { JsonObject } from '../core/json/json.js';
 import { requireNumber } from '../core/options.js';
@@ -198,8 +197,8 @@ export class Kernel<C> implements OwnerData {
           const { onError } = this;
           const { run } = this.registry.start(
             // These operators come after the record is written, so it has what they remove.
-            (stop, cancel, prompts, opened) =>
-              events({ stop: isStopped ? of(undefined) : stop, cancel, prompts, wrapTurn }, opened, inbox).pipe(
+            (stop, cancel, prompts, failure) =>
+              events({ stop: isStopped ? of(undefined) : stop, cancel, prompts, wrapTurn }, failure, inbox).pipe(
                 this.limits.count(owner, () => bytes + inbox.bytes, resumed),
                 observed(isExecuted ? this.options : {}, { id, context: context as C, resumed }, onError),
                 publicEvents(this.browser, clientErrors),

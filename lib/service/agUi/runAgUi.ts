@@ -1,4 +1,4 @@
-import { asyncScheduler, concat, concatMap, defer, EMPTY, filter, ignoreElements, NEVER, of, tap } from 'rxjs';
+import { asyncScheduler, concat, concatMap, defer, filter, ignoreElements, NEVER, of, tap } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { Checkpoint } from '../../core/checkpoint.js';
 import type { StreamEvent } from '../../core/event.js';
@@ -96,11 +96,8 @@ export function agUiRun<C>(
         ignoreElements(),
       );
   const begun = kernel.limits.countPrompt(owner);
-  const start: ExecutedRun = (controls, opened = EMPTY) =>
-    concat(
-      opened,
-      defer(() => agent.stream([], { fragments: true, context, ...controls, history })),
-    ).pipe(
+  const start: ExecutedRun = (controls, failure) =>
+    (failure ?? defer(() => agent.stream([], { fragments: true, context, ...controls, history }))).pipe(
       // The checkpoint is written first: the client may answer as soon as it receives the end of the run.
       writeFirst((event) => (isResult(event) && event.result.checkpoint ? save(event.result.checkpoint) : undefined)),
     );

@@ -1,5 +1,5 @@
-import { asyncScheduler, concat, defer, finalize } from 'rxjs';
-import { merge, onErrorResumeNext, ReplaySubject, retry, Subject, throwError, type Observable } from 'rxjs';
+import { asyncScheduler, defer, finalize, merge, onErrorResumeNext, ReplaySubject, retry, Subject } from 'rxjs';
+import { throwError, type Observable } from 'rxjs';
 import type { CallAnswers } from '../../core/approval.js';
 import type { StreamEvent } from '../../core/event.js';
 import type { Message } from '../../core/message.js';
@@ -60,12 +60,12 @@ export interface RunControls {
   readonly patience?: number;
 }
 
-/** Creates a run from its notifiers. `opened` fails if the log is not open: nobody could read the run. */
+/** Creates a run from its notifiers. With `failure`, which fails, the log is not open: nobody could read the run. */
 type CreateRun<E extends StreamEvent> = (
   stop: Observable<void>,
   cancel: Observable<string>,
   prompts: Observable<Message>,
-  opened: Observable<never>,
+  failure?: Observable<never>,
 ) => Observable<E>;
 
 /** The runs of a service, by their ids. */
@@ -227,15 +227,12 @@ const listeningSource =
       readonly inbox: PromptInbox;
     },
   ) =>
-  (opened: Observable<never>): Observable<E> =>
+  (failure?: Observable<never>): Observable<E> =>
     defer(() => {
       const { log, id, stop, cancel, inbox } = controls;
-      const messages = concat(
-        opened,
-        defer(() => log.messages(id, inbox.seen)).pipe(
-          retry({ count: MESSAGE_READS, delay: READ_INTERVAL, resetOnSuccess: true }),
-        ),
-      );
+      const read = defer(() => log.messages(id, inbox.seen));
+      const messages =
+        failure ?? read.pipe(retry({ count: MESSAGE_READS, delay: READ_INTERVAL, resetOnSuccess: true }));
       const listening = messages.subscribe({
         next(sent) {
           const { message } = sent;
@@ -245,7 +242,7 @@ const listeningSource =
         },
         error: () => stop.next(), // nobody could stop it later
       });
-      return create(stop, cancel, inbox.prompts, opened).pipe(
+      return create(stop, cancel, inbox.prompts, failure).pipe(
         finalize(() => {
           listening.unsubscribe();
           inbox.clear();

@@ -1,5 +1,5 @@
 import { asyncScheduler, AsyncSubject, catchError, concat, defer, EMPTY, exhaustMap, finalize, interval } from 'rxjs';
-import { map, merge, of, onErrorResumeNext, Subject, takeUntil, throwError, type Observable } from 'rxjs';
+import { of, onErrorResumeNext, takeUntil, throwError, type Observable } from 'rxjs';
 import type { Checkpoint } from '../../core/checkpoint.js';
 import type { StreamEvent } from '../../core/event.js';
 import { isCheckpoint, isResult, isTurn } from '../../core/eventGuards.js';
@@ -56,9 +56,9 @@ export interface RunPlan extends RunAudience, EndOfRun {
 /** About how many bytes a run holds at its start. */
 export const sizeOfPlan = ({ record, bytes = 0 }: RunPlan): number => estimateSize(record) + bytes;
 
-/** The events of a run, for its notifiers. If `opened` fails, the run begins nothing, and its record says so. */
+/** The events of a run, for its notifiers. With `failure`, the run begins nothing, and its record says so. */
 export interface ExecutedRun {
-  (controls: RunControls, opened?: Observable<never>, inbox?: PromptInbox): Observable<StreamEvent>;
+  (controls: RunControls, failure?: Observable<never>, inbox?: PromptInbox): Observable<StreamEvent>;
   /** The checkpoint from which it is resumed. Default: it starts. */
   readonly resumed?: Checkpoint | undefined;
 }
@@ -174,25 +174,25 @@ function runRecorded(
   plan: RunPlan,
   record: HeldRecord,
   { describe, onError, lease, newLease, finish, release, ...recording }: Recording,
-  ...[controls, opened = EMPTY, inbox]: Parameters<ExecutedRun>
+  ...[controls, failure, inbox]: Parameters<ExecutedRun>
 ): Observable<StreamEvent> {
   const { checkpoints = recording.checkpoints } = plan;
   const { answers = plan.record.answersLeft } = plan.record;
   const patience = checkpoints && inbox ? (recording.patience ?? 0) : 0;
-  const live = new LiveAnswers(plan.resumed, answers, patience > 0);
-  const hasLeft = new Subject<void>();
+  const live = checkpoints ? new LiveAnswers(plan.resumed, answers, patience > 0) : undefined;
+  const written = checkpoints ? new WrittenEvents() : undefined;
   let hasBegun = false;
   let hasEnded = false;
   const write = (event: StreamEvent): Observable<never> | undefined => {
     hasBegun = true;
     inbox?.note(event);
-    live.note(event);
+    live?.note(event);
     if (isResult(event)) {
       hasEnded = true;
       return record.write(changeAtEnd(event.result, plan)).pipe(catchError(leftUnsettled));
     }
-    const checkpoint = checkpoints && (isCheckpoint(event) || isTurn(event)) ? event.checkpoint : undefined;
-    if (!checkpoint) return undefined;
+    const checkpoint = isCheckpoint(event) || isTurn(event) ? event.checkpoint : undefined;
+    if (!checkpoint || !live) return undefined;
     const change = { ...progress, checkpoint, ...live.fields(checkpoint) };
     return record.write({ ...change, inner: plan.inner?.(), taken: inbox?.taken, executor: newLease() });
   };
@@ -211,30 +211,32 @@ function runRecorded(
     return concat(written.pipe(catchError(left)), failed);
   };
   const leave = () => {
-    hasLeft.next();
     if (hasEnded) return;
     if (checkpoints) release(record);
     else finish(record.write(changeAtFailure(new RunAbandonedError(), describe))); // nobody resumes it
   };
   const renewals = interval(lease / 3).pipe(
-    // What is taken is written with the checkpoint that has it, if there are checkpoints.
-    map(() => ({ executor: newLease(), ...(checkpoints ? {} : { taken: inbox?.taken }) })),
-    exhaustMap((change) => record.write(change).pipe(catchError(ignoreUnlessTaken))),
-    takeUntil(hasLeft),
+    exhaustMap(() => {
+      // What is taken is written with the checkpoint that has it, if there are checkpoints.
+      const change = { executor: newLease(), ...(checkpoints ? {} : { taken: inbox?.taken }) };
+      return record.write(change).pipe(catchError(ignoreUnlessTaken));
+    }),
   );
-  const written = new WrittenEvents();
-  const once = checkpoints && onceOnly(plan.record.begun, (begun) => record.write({ begun }));
-  return merge(
-    renewals, // first: the run may end at once
-    concat(
-      opened,
-      defer(() => {
-        const wrapTurn = wrapBoth(controls.wrapTurn, once);
-        const answered =
-          patience > 0 && inbox ? { answers: live.receive(inbox, (fields) => record.write(fields)), patience } : {};
-        return plan.events({ ...controls, wrapTurn, ...(checkpoints ? { written: written.all } : {}), ...answered });
-      }),
-    ).pipe(writeFirst(write, written), catchError(fail), finalize(leave)),
+  const begin = () => {
+    const once = live && onceOnly(plan.record.begun, (begun) => record.write({ begun }));
+    const answers$ = patience > 0 && inbox && live?.receive(inbox, (fields) => record.write(fields));
+    return plan.events({
+      ...controls,
+      wrapTurn: wrapBoth(controls.wrapTurn, once),
+      ...(written ? { written: written.all } : {}),
+      ...(answers$ ? { answers: answers$, patience } : {}),
+    });
+  };
+  return (failure ?? defer(begin)).pipe(
+    writeFirst(write, written),
+    catchError(fail),
+    finalize(leave),
+    takeUntil(renewals), // they emit nothing, and fail if another process has taken the run
   );
 }
 

@@ -1,5 +1,5 @@
-import { asyncScheduler, AsyncSubject, concat, defer, EMPTY, ignoreElements, map, merge } from 'rxjs';
-import { Subject, Subscription, take, takeUntil, tap, throwError, timer, type Observable } from 'rxjs';
+import { asyncScheduler, AsyncSubject, defer, EMPTY, ignoreElements, map, merge, Observable, Subject } from 'rxjs';
+import { Subscription, take, takeUntil, tap, throwError, timer } from 'rxjs';
 import { createOperator } from '../../core/createOperator.js';
 import type { StreamEvent } from '../../core/event.js';
 import { MAX_TIMER_DELAY, requireNumber } from '../../core/options.js';
@@ -41,8 +41,8 @@ export interface LoggedRun<E extends StreamEvent = StreamEvent> extends SharedRu
   readonly unread: Observable<never>;
 }
 
-/** Creates the events of a run. `opened` fails if the log cannot be opened: then the run begins nothing. */
-export type RunSource<E> = (opened: Observable<never>) => Observable<E>;
+/** Creates the events of a run. With `failure`, which fails, the log is not open: the run begins nothing. */
+export type RunSource<E> = (failure?: Observable<never>) => Observable<E>;
 
 type State = 'idle' | 'opening' | 'running' | 'ending' | 'ended' | 'settled' | 'left';
 
@@ -68,7 +68,6 @@ type State = 'idle' | 'opening' | 'running' | 'ending' | 'ended' | 'settled' | '
  * waiting and stopped are results.
  */
 export class RunLife<E extends StreamEvent = StreamEvent> implements LoggedRun<E> {
-  readonly events$: Observable<E>;
   private readonly settling = new AsyncSubject<never>();
   readonly settled: Observable<never> = this.settling;
 
@@ -110,7 +109,10 @@ export class RunLife<E extends StreamEvent = StreamEvent> implements LoggedRun<E
     this.attempt = attempt;
     this.grace = grace;
     this.mayStop = stop !== undefined;
-    this.events$ = this.envelopes().pipe(map(({ event }) => event));
+  }
+
+  get events$(): Observable<E> {
+    return this.envelopes().pipe(map(({ event }) => event));
   }
 
   get status(): SharedRunStatus {
@@ -119,13 +121,13 @@ export class RunLife<E extends StreamEvent = StreamEvent> implements LoggedRun<E
   }
 
   envelopes(after?: string, receiver?: Receiver): Observable<Envelope<E>> {
-    const read = defer(() => this.log.read(this.id, after, receiver)) as Observable<Envelope<E>>;
-    // The reader must be there before a synchronous run emits.
-    const started = defer(() => {
-      this.start();
-      return EMPTY;
-    });
-    return merge(concat(this.opened, read), started).pipe(this.heldByReader());
+    return new Observable<Envelope<E>>((out) => {
+      const read = defer(() => this.log.read(this.id, after, receiver)) as Observable<Envelope<E>>;
+      out.add(
+        this.opened.subscribe({ error: (thrown) => out.error(thrown), complete: () => out.add(read.subscribe(out)) }),
+      );
+      this.start(); // the reader must be there before a synchronous run emits
+    }).pipe(this.heldByReader());
   }
 
   private hold(): Subscription {
@@ -156,11 +158,13 @@ export class RunLife<E extends StreamEvent = StreamEvent> implements LoggedRun<E
     else this.unsubscribe();
   }
 
-  readonly unread = defer(() => {
-    if (this.subscribers === 0) return EMPTY;
-    const late = timer(SHUTDOWN_READING_TIME).pipe(tap(() => this.closed.error(new RunAbandonedError())));
-    return merge(this.deserted, late).pipe(take(1), ignoreElements());
-  });
+  get unread(): Observable<never> {
+    return defer(() => {
+      if (this.subscribers === 0) return EMPTY;
+      const late = timer(SHUTDOWN_READING_TIME).pipe(tap(() => this.closed.error(new RunAbandonedError())));
+      return merge(this.deserted, late).pipe(take(1), ignoreElements());
+    });
+  }
 
   /** Holds the run for open subscribers only: RxJS subscribes for a closed one too, and a run costs money. */
   private heldByReader() {
@@ -168,7 +172,7 @@ export class RunLife<E extends StreamEvent = StreamEvent> implements LoggedRun<E
       const error = (thrown: unknown) => out.error(this.thrown ?? thrown); // the log only has a description of it
       if (!out.closed) {
         out.add(this.hold());
-        out.add(merge(this.closed, this.settled).subscribe({ error }));
+        out.add(this.closed.subscribe({ error }));
       }
       return {
         next(envelope) {
@@ -179,11 +183,10 @@ export class RunLife<E extends StreamEvent = StreamEvent> implements LoggedRun<E
     });
   }
 
-  /** @param opened Fails if the source begins nothing, so that it can settle its record. */
-  private subscribeSource(opened: Observable<never>): void {
+  private subscribeSource(failure?: Observable<never>): void {
     const { source } = this;
     this.source = undefined;
-    source?.(opened)
+    source?.(failure)
       .pipe(takeUntil(this.unsubscribed))
       .subscribe({
         next: (event) => {
@@ -216,10 +219,16 @@ export class RunLife<E extends StreamEvent = StreamEvent> implements LoggedRun<E
     this.thrown = error;
     this.pending = [];
     this.graceTimer.unsubscribe();
-    this.settling.error(error);
+    this.fail(error);
     this.opened.error(cause);
     this.unsubscribed.next();
     if (this.source) this.subscribeSource(throwError(() => cause));
+  }
+
+  /** The log has no end for which readers could wait. */
+  private fail(error: Error): void {
+    this.settling.error(error);
+    this.closed.error(error);
   }
 
   private write(write: Observable<never>): void {
@@ -238,7 +247,7 @@ export class RunLife<E extends StreamEvent = StreamEvent> implements LoggedRun<E
       this.opened.complete();
       if (this.state === 'opening') this.state = 'running';
       if (this.state === 'ended') this.settle();
-      else if (this.source) this.subscribeSource(this.how ? throwError(() => this.thrown) : EMPTY);
+      else if (this.source) this.subscribeSource(this.how && throwError(() => this.thrown));
       this.flush();
     },
   };
@@ -275,7 +284,7 @@ export class RunLife<E extends StreamEvent = StreamEvent> implements LoggedRun<E
     this.toCompact = createCompactor(); // the last one has all that the run has emitted
     // V8 keeps what the frames of an error refer to, such as the request of the model, until its stack is read.
     readStack(this.thrown);
-    if (isElsewhere(this.thrown)) this.settling.error(this.thrown);
+    if (isElsewhere(this.thrown)) this.fail(this.thrown);
     else this.settling.complete();
   }
 

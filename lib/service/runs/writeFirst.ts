@@ -1,5 +1,5 @@
-import { BehaviorSubject, defer, filter, ignoreElements, take } from 'rxjs';
-import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
+import { BehaviorSubject, defer, filter, ignoreElements, take, type MonoTypeOperatorFunction } from 'rxjs';
+import type { Observable } from 'rxjs';
 import { createOperator } from '../../core/createOperator.js';
 
 /** Counts the events of a run, for the option `written` of it. */
@@ -32,7 +32,7 @@ export class WrittenEvents {
  */
 export function writeFirst<E>(
   write: (event: E) => Observable<never> | undefined,
-  counted: WrittenEvents = new WrittenEvents(),
+  counted?: WrittenEvents,
 ): MonoTypeOperatorFunction<E> {
   return createOperator<E, E>((out) => {
     const waiting: E[] = [];
@@ -41,7 +41,7 @@ export function writeFirst<E>(
     let end: (() => void) | undefined;
     const emit = (event: E) => {
       out.next(event);
-      counted.pass(); // the run may emit its next events meanwhile
+      counted?.pass(); // the run may emit its next events meanwhile
     };
     const emitWritten = (event: E) => {
       const written = write(event);
@@ -71,7 +71,7 @@ export function writeFirst<E>(
     };
     return {
       next(event) {
-        counted.receive();
+        counted?.receive();
         if (isWriting || waiting.length > 0) waiting.push(event);
         else emitWritten(event);
       },
