@@ -16,10 +16,9 @@ import { guardLog, guardStore } from './ports/guardPorts.js';
 import type { RunLog, RunMessage } from './ports/runLog.js';
 import type { RunRecord, RunStore } from './ports/runStore.js';
 import { publicEvents, type RunAudience } from './publicEvents.js';
-import { createRegistry, type RunTimes, type Runs } from './runs/createRuns.js';
+import { createRegistry, type Registry, type RunTimes, type Runs } from './runs/createRuns.js';
 import { createExecutor, sizeOfPlan, type ExecutedRun, type Executor, type RunPlan } from './runs/executeRun.js';
 import { PromptInbox } from './runs/promptInbox.js';
-import { createSender, type SendMessage } from './runs/sendMessage.js';
 import { createWatch, remoteRun } from './runs/remoteRun.js';
 import { ownerIsMissing, RunAccess } from './runs/runAccess.js';
 import type { Client } from './client.js';
@@ -68,11 +67,9 @@ export class Kernel<C> implements OwnerData {
   readonly deleteRun: (id: string, owner: string) => Observable<never>;
 
   readonly limits: OwnerLimits;
-  private readonly send: SendMessage;
   private readonly gate;
-  readonly registry: Runs;
+  readonly registry: Registry;
   readonly locks = new WorkLocks();
-  private readonly started = new WeakMap<SharedRun, { readonly owner: string; readonly inbox: PromptInbox }>();
   /** Fails when this process leaves its readers to others: also those of runs that go on elsewhere. */
   private readonly left = new AsyncSubject<never>();
   private readonly watch;
@@ -100,7 +97,6 @@ export class Kernel<C> implements OwnerData {
     this.checkpoints = checkpoints;
     this.access = new RunAccess(this.store, options, this.onError, maxHistoryBytes);
     this.limits = new OwnerLimits(limits, this.store);
-    this.send = createSender(this.log, this.limits, limits);
     this.gate = createGate(browser);
     this.registry = createRegistry(this.log, options);
     const { store, log, onError } = this;
@@ -194,20 +190,14 @@ export class Kernel<C> implements OwnerData {
           const isStopped = this.locks.isStopped(lockId);
           const wrapTurn = this.options.omitRefused === false ? undefined : omitRefused;
           const { resumed } = events;
-          const { onError } = this;
-          const { run } = this.registry.start(
-            // These operators come after the record is written, so it has what they remove.
-            (stop, cancel, prompts, failure) =>
-              events({ stop: isStopped ? of(undefined) : stop, cancel, prompts, wrapTurn }, failure, inbox).pipe(
-                this.limits.count(owner, () => bytes + inbox.bytes, resumed),
-                observed(isExecuted ? this.options : {}, { id, context: context as C, resumed }, onError),
-                publicEvents(this.browser, clientErrors),
-              ),
-            id,
-            { ...start, inbox },
-          );
-          this.started.set(run, { owner, inbox });
-          return run;
+          // These operators come after the record is written, so it has what they remove.
+          const create: Parameters<Registry['start']>[0] = (stop, cancel, prompts, failure) =>
+            events({ stop: isStopped ? of(undefined) : stop, cancel, prompts, wrapTurn }, failure, inbox).pipe(
+              this.limits.count(owner, () => bytes + inbox.bytes, resumed),
+              observed(isExecuted ? this.options : {}, { id, context: context as C, resumed }, this.onError),
+              publicEvents(this.browser, clientErrors),
+            );
+          return this.registry.start(create, id, { ...start, inbox }).run;
         }),
       ),
       bytes,
@@ -216,8 +206,8 @@ export class Kernel<C> implements OwnerData {
 
   /** The run of this process with an id; undefined if there is none, or if another owner has it. */
   runOf(id: string, owner: string): LoggedRun | undefined {
-    const run = this.registry.get(id);
-    return run && this.started.get(run)?.owner === owner ? run : undefined;
+    const entry = this.registry.find(id);
+    return entry?.owner === owner ? entry.run : undefined;
   }
 
   /** As `runOf`, but undefined too if the run has ended and the log has removed it: its record has the answer. */
@@ -239,14 +229,17 @@ export class Kernel<C> implements OwnerData {
   /** Sends a message to a run, in whatever process it is. Emits whether there is such a run. */
   tell(id: string, owner: string, message: RunMessage): Observable<boolean> {
     return this.tried(() => {
-      const run = this.registry.get(id);
-      if (run) return this.runOf(id, owner) ? this.tellHere(id, owner, run, message) : of(false);
+      const run = this.registry.find(id);
+      if (run && run.owner !== owner) return of(false);
+      if (run && message.type === 'stop') return of(this.registry.stop(id));
+      if (run && message.type === 'cancel') return of(this.registry.cancel(id, message.id));
+      if (run) return this.limits.send(this.log, id, owner, message, run.inbox.taken);
       if (this.locks.has(id)) return of(message.type === 'stop' && this.locks.stop(id, owner));
       return this.access.find(id, owner).pipe(
         concatMap((stored) => {
           if (!stored || !this.isExecuted(stored.record)) return of(false);
           if (!this.log.isShared) throw elsewhere();
-          return this.send(id, owner, message, stored.record.taken);
+          return this.limits.send(this.log, id, owner, message, stored.record.taken);
         }),
       );
     });
@@ -259,12 +252,6 @@ export class Kernel<C> implements OwnerData {
   /** Whether an error says that a process has left a run to others: at its shutdown, or since it was too slow. */
   hasLeft(thrown: unknown): boolean {
     return this.isClosing ? hasNoOutcome(thrown) : isElsewhere(thrown);
-  }
-
-  private tellHere(id: string, owner: string, run: SharedRun, message: RunMessage): Observable<boolean> {
-    if (message.type === 'prompt' || message.type === 'answers')
-      return this.send(id, owner, message, this.started.get(run)?.inbox.taken);
-    return of(message.type === 'cancel' ? this.registry.cancel(id, message.id) : this.registry.stop(id));
   }
 
   /** Stops a run whose data is deleted: it may be executed where it cannot be reached. */

@@ -1,5 +1,4 @@
-import { concatMap, map, type Observable } from 'rxjs';
-import type { Client } from '../client.js';
+import { map, type Observable } from 'rxjs';
 import type { RunAccess } from '../runs/runAccess.js';
 import { filesIn, readFileAddress, type RunFile } from '../../transport/runFiles.js';
 import type { FilePart, Message, Part } from '../../core/message.js';
@@ -15,13 +14,10 @@ const fileOf = ({ input, result, failure }: RunRecord, index: number): FilePart 
 /** Answers a request for a file of a run. */
 export const fileResponse = (
   file: RunFile,
-  client: Observable<Client<unknown>>,
+  owner: string,
   access: Pick<RunAccess<unknown>, 'find'>,
 ): Observable<Response> =>
-  client.pipe(
-    concatMap(({ owner }) => access.find(file.run, owner)),
-    map((run) => toResponse(run && fileOf(run.record, file.index))),
-  );
+  access.find(file.run, owner).pipe(map((run) => toResponse(run && fileOf(run.record, file.index))));
 
 function toResponse(file: FilePart | undefined): Response {
   const bytes = file?.data === undefined ? undefined : bytesOf(file.data);

@@ -114,13 +114,24 @@ const LOG_READING_TIME = 600_000;
 const MESSAGE_READS = 10;
 const READ_INTERVAL = 1000;
 
-interface Entry {
-  readonly run: LoggedRun;
+/** What controls a run. */
+interface Controls {
+  /** A run may subscribe to it late, after its store has written. */
   readonly stop: ReplaySubject<void>;
   readonly cancel: Subject<string>;
   readonly inbox: PromptInbox;
+}
+
+interface Entry extends Controls {
+  readonly run: LoggedRun;
+  readonly owner: string | undefined;
   /** Until when the run can be joined. Undefined while it runs. */
   expires?: number;
+}
+
+/** The runs of a process, with their owners. */
+export interface Registry extends Runs {
+  find(id: string): Entry | undefined;
 }
 
 /**
@@ -142,7 +153,10 @@ export const createRuns = ({ log = memoryLog(), ...times }: RunsOptions = {}): R
   createRegistry(guardLog(log), times);
 
 /** `createRuns` for a log that is guarded. */
-export function createRegistry(log: RunLog, { grace = 60_000, keep = 60_000 }: Pick<RunTimes, 'grace' | 'keep'>): Runs {
+export function createRegistry(
+  log: RunLog,
+  { grace = 60_000, keep = 60_000 }: Pick<RunTimes, 'grace' | 'keep'>,
+): Registry {
   requireNumber('keep', keep, 0);
   requireNumber('grace', grace, 0);
   const entries = new Map<string, Entry>();
@@ -163,17 +177,16 @@ export function createRegistry(log: RunLog, { grace = 60_000, keep = 60_000 }: P
   const start = <E extends StreamEvent>(create: CreateRun<E>, id = randomId(), own: RunTimes = {}) => {
     const known = find(id);
     if (known) return { id, run: known.run as LoggedRun<E> };
-    const { keep: kept = keep, inbox = new PromptInbox() } = own;
-    const stop = new ReplaySubject<void>(1); // a run may subscribe to it late, after its store has written
-    const cancel = new Subject<string>();
-    const run: LoggedRun<E> = new RunLife<E>(listeningSource(create, { log, id, stop, cancel, inbox }), {
-      ...{ log, id, owner: own.owner, attempt: own.attempt, grace: own.grace ?? grace, keep: kept + LOG_READING_TIME },
+    const { keep: kept = keep, inbox = new PromptInbox(), owner, attempt } = own;
+    const controls: Controls = { stop: new ReplaySubject(1), cancel: new Subject(), inbox };
+    const run: LoggedRun<E> = new RunLife<E>(listeningSource(create, log, id, controls), {
+      ...{ log, id, owner, attempt, grace: own.grace ?? grace, keep: kept + LOG_READING_TIME },
       stop: () => {
         inbox.endAnswers(); // a run that waits for a person ends as waiting
-        stop.next();
+        controls.stop.next();
       },
     });
-    const entry: Entry = { run, stop, cancel, inbox };
+    const entry: Entry = { run, owner, ...controls };
     entries.set(id, entry);
     run.settled.subscribe({
       complete() {
@@ -183,12 +196,13 @@ export function createRegistry(log: RunLog, { grace = 60_000, keep = 60_000 }: P
       // Another process has it, or its record tells what there is.
       error: () => entries.get(id) === entry && entries.delete(id),
     });
-    if (isClosing) stop.next();
+    if (isClosing) controls.stop.next();
     run.start();
     return { id, run };
   };
   return {
     start,
+    find,
     get: (id) => find(id)?.run,
     attach: (id, after) => find(id)?.run.envelopes(after) ?? throwError(() => new RunNotFoundError()),
     stop(id) {
@@ -217,19 +231,9 @@ export function createRegistry(log: RunLog, { grace = 60_000, keep = 60_000 }: P
 
 /** The source of a run, with what the messages of its log say. */
 const listeningSource =
-  <E extends StreamEvent>(
-    create: CreateRun<E>,
-    controls: {
-      readonly log: RunLog;
-      readonly id: string;
-      readonly stop: Subject<void>;
-      readonly cancel: Subject<string>;
-      readonly inbox: PromptInbox;
-    },
-  ) =>
+  <E extends StreamEvent>(create: CreateRun<E>, log: RunLog, id: string, { stop, cancel, inbox }: Controls) =>
   (failure?: Observable<never>): Observable<E> =>
     defer(() => {
-      const { log, id, stop, cancel, inbox } = controls;
       const read = defer(() => log.messages(id, inbox.seen));
       const messages =
         failure ?? read.pipe(retry({ count: MESSAGE_READS, delay: READ_INTERVAL, resetOnSuccess: true }));

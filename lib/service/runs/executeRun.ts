@@ -9,7 +9,8 @@ import { requireNumber } from '../../core/options.js';
 import { randomId } from '../../transport/randomId.js';
 import type { RunControls } from './createRuns.js';
 import { estimateSize } from './estimateSize.js';
-import { HeldRecord } from './heldRecord.js';
+import { changeAtEnd, changeAtFailure, HeldRecord, progress } from './heldRecord.js';
+import type { EndOfRun } from './heldRecord.js';
 import { LiveAnswers } from './liveAnswers.js';
 import { onceOnly } from './onceOnly.js';
 import { leftEvent } from './leftEvent.js';
@@ -21,7 +22,6 @@ import { ExecutorLostError, RunAbandonedError, RunTakenError, isLeft } from './r
 import type { RunLog } from '../ports/runLog.js';
 import type { RunRecord, RunStore, StoredRun } from '../ports/runStore.js';
 import { DEFAULT_LEASE } from '../ports/guardPorts.js';
-import { changeAtEnd, changeAtFailure, progress, type EndOfRun } from './recordChanges.js';
 import { writeFirst, WrittenEvents } from './writeFirst.js';
 
 /** In milliseconds. A garbage collection, or the way to the store, takes a good part of less. */

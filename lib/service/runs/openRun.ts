@@ -12,7 +12,7 @@ import type { RunTimes } from './createRuns.js';
 import type { RunPlan } from './executeRun.js';
 import { admitStored } from './handOver.js';
 import { isOpenRun, waitingIn, waitsInMemory } from './liveAnswers.js';
-import { notWaiting, planResumption, planStart } from './planRun.js';
+import { notWaiting, planResumption, planRest, planStart } from './planRun.js';
 import { replayDead, replayRecord } from './replayRecord.js';
 import type { Client } from '../client.js';
 import { RunNotFoundError, RunTakenError } from './runErrors.js';
@@ -199,7 +199,7 @@ export const continueStopped = <C>(kernel: Kernel<C>, left: string, client: Clie
 /** Replays a run that has ended, and resumes one whose process ended. */
 function recover<C>(kernel: Kernel<C>, run: StoredRun, opening: Opening<C>): Observable<OpenedRun> {
   const { record } = run;
-  const { id, state, checkpoint, input, history } = record;
+  const { id, state, checkpoint, history } = record;
   const { client, after } = opening;
   if (after !== undefined && !kernel.log.isShared) throw new RunNotFoundError(); // its events were removed
   if (state === 'parked') return of(kernel.runElsewhere(id));
@@ -208,11 +208,9 @@ function recover<C>(kernel: Kernel<C>, run: StoredRun, opening: Opening<C>): Obs
     return kernel.access
       .settleLost(run, kernel.describe(new RunNotFoundError()))
       .pipe(concatMap((settled) => replay(kernel, settled, opening)));
-  if (checkpoint) return launch(kernel, planResumption(kernel, record, client, run), opening);
-  // The first checkpoint comes before the first tool, so nothing was executed.
-  if (!history) return of(replayRecord(record));
-  const planned = planStart(kernel, id, { input, history }, client, run);
-  return planned.pipe(concatMap((plan) => launch(kernel, plan, opening)));
+  // The first checkpoint comes before the first tool: without one, nothing was executed.
+  if (!checkpoint && !history) return of(replayRecord(record));
+  return planRest(kernel, run, client).pipe(concatMap((plan) => launch(kernel, plan, opening)));
 }
 
 /** Replays a run that has ended: from a shared log, which has all of it; or from its record. */

@@ -1,5 +1,5 @@
-import { asyncScheduler, catchError, defaultIfEmpty, defer, endWith, from, ignoreElements, map, mergeMap } from 'rxjs';
-import { take, tap, throwIfEmpty, type Observable, type ObservableInput } from 'rxjs';
+import { asyncScheduler, catchError, defaultIfEmpty, defer, endWith, first, from, ignoreElements, map } from 'rxjs';
+import { mergeMap, of, tap, type Observable, type ObservableInput } from 'rxjs';
 import { ConfigurationError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { estimateSize } from './estimateSize.js';
@@ -69,10 +69,11 @@ export class RunAccess<C> {
 
   /** Identifies the client of a request. It fails with a RequestError 403 or 503. */
   authorize(request: Request, chat = ''): Observable<Client<C>> {
+    const { options } = this;
+    if (!options.context && !options.owner) return of({ context: undefined as C, owner: '' });
     const incoming = this.incoming.get(request);
-    return defer(() => settled(this.options.context?.(request, incoming, chat) as C | ObservableInput<C>)).pipe(
-      take(1),
-      throwIfEmpty(),
+    return defer(() => settled(options.context?.(request, incoming, chat) as C | ObservableInput<C>)).pipe(
+      first(),
       map((context) => this.clientOf(context)),
       catchError((thrown: unknown) => {
         this.onError(thrown);
