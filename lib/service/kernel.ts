@@ -17,7 +17,7 @@ import type { RunLog, RunMessage } from './ports/runLog.js';
 import type { RunRecord, RunStore } from './ports/runStore.js';
 import { publicEvents, type RunAudience } from './publicEvents.js';
 import { createRegistry, type Registry, type RunTimes, type Runs } from './runs/createRuns.js';
-import { createExecutor, sizeOfPlan, type ExecutedRun, type Executor, type RunPlan } from './runs/executeRun.js';
+import { Executor, sizeOfPlan, type ExecutedRun, type RunPlan } from './runs/executeRun.js';
 import { PromptInbox } from './runs/promptInbox.js';
 import { createWatch, remoteRun } from './runs/remoteRun.js';
 import { ownerIsMissing, RunAccess } from './runs/runAccess.js';
@@ -102,7 +102,7 @@ export class Kernel<C> implements OwnerData {
     const { store, log, onError } = this;
     const describe = (thrown: unknown) => this.describe(thrown);
     const waits = { patience: this.durable ? 0 : patience };
-    this.executor = createExecutor(store, { lease, checkpoints, log, describe, onError, ...waits });
+    this.executor = new Executor(store, { lease, checkpoints, log, describe, onError, ...waits });
     this.watch = createWatch(store, (record) => this.isExecuted(record), this.executor.lease / 3);
     const data = createOwnerData(this.store, chatStore, (id, runOwner) => this.stopFor(id, runOwner));
     ({ exportData: this.exportData, deleteData: this.deleteData, deleteRun: this.deleteRun } = data);

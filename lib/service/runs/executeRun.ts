@@ -1,5 +1,5 @@
-import { asyncScheduler, AsyncSubject, catchError, concat, defer, EMPTY, exhaustMap, finalize, interval } from 'rxjs';
-import { of, onErrorResumeNext, takeUntil, throwError, type Observable } from 'rxjs';
+import { asyncScheduler, catchError, concat, defer, EMPTY, exhaustMap, finalize, interval, of, takeUntil } from 'rxjs';
+import { throwError, type Observable } from 'rxjs';
 import type { Checkpoint } from '../../core/checkpoint.js';
 import type { StreamEvent } from '../../core/event.js';
 import { isCheckpoint, isResult, isTurn } from '../../core/eventGuards.js';
@@ -9,7 +9,7 @@ import { requireNumber } from '../../core/options.js';
 import { randomId } from '../../transport/randomId.js';
 import type { RunControls } from './createRuns.js';
 import { estimateSize } from './estimateSize.js';
-import { changeAtEnd, changeAtFailure, HeldRecord, progress } from './heldRecord.js';
+import { changeAtEnd, changeAtFailure, HeldRecord, progress, Writes } from './heldRecord.js';
 import type { EndOfRun } from './heldRecord.js';
 import { LiveAnswers } from './liveAnswers.js';
 import { onceOnly } from './onceOnly.js';
@@ -63,21 +63,6 @@ export interface ExecutedRun {
   readonly resumed?: Checkpoint | undefined;
 }
 
-/** Executes runs, and writes their records. */
-export interface Executor {
-  /** How long a lease is valid, in milliseconds. */
-  readonly lease: number;
-  /** Returns where the run is executed, according to its record. */
-  locate(record: RunRecord): 'here' | 'elsewhere' | 'nowhere';
-  /**
-   * Takes a run over: its record says that this process executes it. Emits the events of the run once this is written.
-   * It fails with a RunTakenError if the store has another version of the record.
-   */
-  execute(plan: RunPlan): Observable<ExecutedRun>;
-  /** Completes when no record is being written. */
-  readonly released: Observable<never>;
-}
-
 /** What an executor needs of its service. */
 export interface ExecutorOptions {
   /** How long a lease in a record is valid, in milliseconds. It is renewed three times in this time. Default: 30000. */
@@ -94,150 +79,155 @@ export interface ExecutorOptions {
   readonly onError: (thrown: unknown) => void;
 }
 
-/** Creates the executor of this process. Its id is in the records of the runs that it executes. */
-export function createExecutor(store: RunStore, options: ExecutorOptions): Executor {
-  const { lease = DEFAULT_LEASE, onError, log } = options;
-  requireNumber('lease', lease, MIN_LEASE);
-  let executorId: string | undefined;
-  // Not before the first run: Cloudflare Workers refuse random values outside of a request.
-  const ownId = () => (executorId ??= randomId());
-  /** The records that are being written. */
-  const writing = new Set<Observable<never>>();
-  const newLease = () => ({ id: ownId(), until: asyncScheduler.now() + lease });
+/** Executes runs, and writes their records, which have its id. */
+export class Executor {
+  /** How long a lease is valid, in milliseconds. */
+  readonly lease: number;
+  private readonly writes = new Writes();
+  /** Completes when no record is being written. */
+  readonly released = this.writes.done;
+  private ownId: string | undefined;
+
+  constructor(
+    private readonly store: RunStore,
+    private readonly options: ExecutorOptions,
+  ) {
+    const { lease = DEFAULT_LEASE } = options;
+    requireNumber('lease', lease, MIN_LEASE);
+    this.lease = lease;
+  }
+
+  /** Returns where the run is executed, according to its record. */
+  locate({ executor }: RunRecord): 'here' | 'elsewhere' | 'nowhere' {
+    if (!executor || executor.until <= asyncScheduler.now()) return 'nowhere';
+    return executor.id === this.ownId ? 'here' : 'elsewhere';
+  }
+
+  /**
+   * Takes a run over: its record says that this process executes it. Emits the events of the run once this is written.
+   * It fails with a RunTakenError if the store has another version of the record.
+   */
+  execute(plan: RunPlan): Observable<ExecutedRun> {
+    return defer(() => {
+      const { stored, begin = EMPTY, undo = EMPTY } = plan;
+      const attempt = (stored?.record.attempt ?? 0) + 1;
+      const times = { updated: asyncScheduler.now(), executor: this.newLease() };
+      const taken: RunRecord = { ...plan.record, state: plan.state ?? 'running', attempt, ...times };
+      const record = new HeldRecord(this.store, taken, stored?.version ?? 0, this.writes);
+      /** What is still to be done with the record, if the run does not start: the request failed, or was too late. */
+      let cleanUp = () => this.finish(stored ? record.restore(stored.record) : record.delete());
+      const afterWrite = defer(() => {
+        cleanUp = () => this.release(record);
+        return EMPTY;
+      });
+      /** A request that was rejected has begun nothing. */
+      const undoBegin = (thrown: unknown) =>
+        concat(
+          thrown instanceof RequestError ? EMPTY : undo,
+          record.delete(),
+          throwError(() => thrown),
+        );
+      return concat(
+        record.write({}),
+        afterWrite,
+        begin.pipe(catchError(undoBegin)),
+        defer(() => {
+          cleanUp = () => undefined;
+          const run: ExecutedRun = (...given) => this.recorded(plan, record, ...given);
+          return of(Object.assign(run, { resumed: plan.resumed }));
+        }),
+      ).pipe(finalize(() => cleanUp()));
+    });
+  }
+
+  /** The events of a run, each after the record has what a crash could take back. The end of the run is in it, too. */
+  private recorded(
+    plan: RunPlan,
+    record: HeldRecord,
+    ...[controls, failure, inbox]: Parameters<ExecutedRun>
+  ): Observable<StreamEvent> {
+    const { describe, onError } = this.options;
+    const { checkpoints = this.options.checkpoints } = plan;
+    const { answers = plan.record.answersLeft } = plan.record;
+    const patience = checkpoints && inbox ? (this.options.patience ?? 0) : 0;
+    const live = checkpoints ? new LiveAnswers(plan.resumed, answers, patience > 0) : undefined;
+    const written = checkpoints ? new WrittenEvents() : undefined;
+    let hasBegun = false;
+    let hasEnded = false;
+    const write = (event: StreamEvent): Observable<never> | undefined => {
+      hasBegun = true;
+      inbox?.note(event);
+      live?.note(event);
+      if (isResult(event)) {
+        hasEnded = true;
+        return record.write(changeAtEnd(event.result, plan)).pipe(catchError(leftUnsettled));
+      }
+      const checkpoint = isCheckpoint(event) || isTurn(event) ? event.checkpoint : undefined;
+      if (!checkpoint || !live) return undefined;
+      const change = { ...progress, checkpoint, ...live.fields(checkpoint) };
+      return record.write({ ...change, inner: plan.inner?.(), taken: inbox?.taken, executor: this.newLease() });
+    };
+    const fail = (thrown: unknown): Observable<never> => {
+      const failed = throwError(() => thrown);
+      if (hasEnded || isLeft(thrown)) return failed;
+      hasEnded = true;
+      const isBegun = hasBegun || failedRunOf(thrown) !== undefined;
+      const restored = plan.restores && !isBegun ? plan.stored?.record : undefined;
+      const undone = isBegun ? EMPTY : (plan.undo ?? EMPTY);
+      const written = concat(undone, record.write(restored ?? changeAtFailure(thrown, describe)));
+      const left = (unwritten: unknown) => {
+        onError(thrown); // its readers do not see it
+        return leftUnsettled(unwritten);
+      };
+      return concat(written.pipe(catchError(left)), failed);
+    };
+    const leave = () => {
+      if (hasEnded) return;
+      if (checkpoints) this.release(record);
+      else this.finish(record.write(changeAtFailure(new RunAbandonedError(), describe))); // nobody resumes it
+    };
+    const renewals = interval(this.lease / 3).pipe(
+      exhaustMap(() => {
+        // What is taken is written with the checkpoint that has it, if there are checkpoints.
+        const change = { executor: this.newLease(), ...(checkpoints ? {} : { taken: inbox?.taken }) };
+        return record.write(change).pipe(catchError(ignoreUnlessTaken));
+      }),
+    );
+    const begin = () => {
+      const once = live && onceOnly(plan.record.begun, (begun) => record.write({ begun }));
+      const answers$ = patience > 0 && inbox && live?.receive(inbox, (fields) => record.write(fields));
+      return plan.events({
+        ...controls,
+        wrapTurn: wrapBoth(controls.wrapTurn, once),
+        ...(written ? { written: written.all } : {}),
+        ...(answers$ ? { answers: answers$, patience } : {}),
+      });
+    };
+    return (failure ?? defer(begin)).pipe(
+      writeFirst(write, written),
+      catchError(fail),
+      finalize(leave),
+      takeUntil(renewals), // they emit nothing, and fail if another process has taken the run
+    );
+  }
+
+  private newLease() {
+    // Not before the first run: Cloudflare Workers refuse random values outside of a request.
+    this.ownId ??= randomId();
+    return { id: this.ownId, until: asyncScheduler.now() + this.lease };
+  }
 
   /** Does the last write of a record. Only a shutdown waits for it. If it fails, the lease expires. */
-  const finish = (work: Observable<never>): void => {
-    work.subscribe({ error: (thrown: unknown) => thrown instanceof RunTakenError || onError(thrown) });
-  };
+  private finish(work: Observable<never>): void {
+    work.subscribe({ error: (thrown: unknown) => thrown instanceof RunTakenError || this.options.onError(thrown) });
+  }
+
   /** Another process may go on: one that shows the run learns it from the log. */
-  const release = (record: HeldRecord): void => {
-    const { id, attempt } = record;
-    const told = defer(() => (log?.isShared ? log.append(id, attempt, [leftEvent]) : EMPTY));
-    const work = new AsyncSubject<never>();
-    writing.add(work);
-    concat(record.write({ executor: undefined }), told)
-      .pipe(finalize(() => writing.delete(work)))
-      .subscribe(work);
-    finish(work);
-  };
-  const recording = { ...options, lease, newLease, finish, release };
-  return {
-    lease,
-    released: defer(() => onErrorResumeNext(...writing)),
-    locate({ executor }) {
-      if (!executor || executor.until <= asyncScheduler.now()) return 'nowhere';
-      return executor.id === ownId() ? 'here' : 'elsewhere';
-    },
-    execute: (plan) =>
-      defer(() => {
-        const { stored, begin = EMPTY, undo = EMPTY } = plan;
-        const attempt = (stored?.record.attempt ?? 0) + 1;
-        const times = { updated: asyncScheduler.now(), executor: newLease() };
-        const taken: RunRecord = { ...plan.record, state: plan.state ?? 'running', attempt, ...times };
-        const record = new HeldRecord(store, taken, stored?.version ?? 0, writing);
-        /** What is still to be done with the record, if the run does not start: the request failed, or was too late. */
-        let cleanUp = () => finish(stored ? record.restore(stored.record) : record.delete());
-        const afterWrite = defer(() => {
-          cleanUp = () => release(record);
-          return EMPTY;
-        });
-        /** A request that was rejected has begun nothing. */
-        const undoBegin = (thrown: unknown) =>
-          concat(
-            thrown instanceof RequestError ? EMPTY : undo,
-            record.delete(),
-            throwError(() => thrown),
-          );
-        return concat(
-          record.write({}),
-          afterWrite,
-          begin.pipe(catchError(undoBegin)),
-          defer(() => {
-            cleanUp = () => undefined;
-            const run: ExecutedRun = (...given) => runRecorded(plan, record, recording, ...given);
-            return of(Object.assign(run, { resumed: plan.resumed }));
-          }),
-        ).pipe(finalize(() => cleanUp()));
-      }),
-  };
-}
-
-interface Recording extends ExecutorOptions {
-  readonly lease: number;
-  readonly newLease: () => NonNullable<RunRecord['executor']>;
-  readonly finish: (work: Observable<never>) => void;
-  readonly release: (record: HeldRecord) => void;
-}
-
-/** The events of a run, each after the record has what a crash could take back. The end of the run is in it, too. */
-function runRecorded(
-  plan: RunPlan,
-  record: HeldRecord,
-  { describe, onError, lease, newLease, finish, release, ...recording }: Recording,
-  ...[controls, failure, inbox]: Parameters<ExecutedRun>
-): Observable<StreamEvent> {
-  const { checkpoints = recording.checkpoints } = plan;
-  const { answers = plan.record.answersLeft } = plan.record;
-  const patience = checkpoints && inbox ? (recording.patience ?? 0) : 0;
-  const live = checkpoints ? new LiveAnswers(plan.resumed, answers, patience > 0) : undefined;
-  const written = checkpoints ? new WrittenEvents() : undefined;
-  let hasBegun = false;
-  let hasEnded = false;
-  const write = (event: StreamEvent): Observable<never> | undefined => {
-    hasBegun = true;
-    inbox?.note(event);
-    live?.note(event);
-    if (isResult(event)) {
-      hasEnded = true;
-      return record.write(changeAtEnd(event.result, plan)).pipe(catchError(leftUnsettled));
-    }
-    const checkpoint = isCheckpoint(event) || isTurn(event) ? event.checkpoint : undefined;
-    if (!checkpoint || !live) return undefined;
-    const change = { ...progress, checkpoint, ...live.fields(checkpoint) };
-    return record.write({ ...change, inner: plan.inner?.(), taken: inbox?.taken, executor: newLease() });
-  };
-  const fail = (thrown: unknown): Observable<never> => {
-    const failed = throwError(() => thrown);
-    if (hasEnded || isLeft(thrown)) return failed;
-    hasEnded = true;
-    const isBegun = hasBegun || failedRunOf(thrown) !== undefined;
-    const restored = plan.restores && !isBegun ? plan.stored?.record : undefined;
-    const undone = isBegun ? EMPTY : (plan.undo ?? EMPTY);
-    const written = concat(undone, record.write(restored ?? changeAtFailure(thrown, describe)));
-    const left = (unwritten: unknown) => {
-      onError(thrown); // its readers do not see it
-      return leftUnsettled(unwritten);
-    };
-    return concat(written.pipe(catchError(left)), failed);
-  };
-  const leave = () => {
-    if (hasEnded) return;
-    if (checkpoints) release(record);
-    else finish(record.write(changeAtFailure(new RunAbandonedError(), describe))); // nobody resumes it
-  };
-  const renewals = interval(lease / 3).pipe(
-    exhaustMap(() => {
-      // What is taken is written with the checkpoint that has it, if there are checkpoints.
-      const change = { executor: newLease(), ...(checkpoints ? {} : { taken: inbox?.taken }) };
-      return record.write(change).pipe(catchError(ignoreUnlessTaken));
-    }),
-  );
-  const begin = () => {
-    const once = live && onceOnly(plan.record.begun, (begun) => record.write({ begun }));
-    const answers$ = patience > 0 && inbox && live?.receive(inbox, (fields) => record.write(fields));
-    return plan.events({
-      ...controls,
-      wrapTurn: wrapBoth(controls.wrapTurn, once),
-      ...(written ? { written: written.all } : {}),
-      ...(answers$ ? { answers: answers$, patience } : {}),
-    });
-  };
-  return (failure ?? defer(begin)).pipe(
-    writeFirst(write, written),
-    catchError(fail),
-    finalize(leave),
-    takeUntil(renewals), // they emit nothing, and fail if another process has taken the run
-  );
+  private release(record: HeldRecord): void {
+    const { log } = this.options;
+    const told = defer(() => (log?.isShared ? log.append(record.id, record.attempt, [leftEvent]) : EMPTY));
+    this.finish(this.writes.complete(concat(record.write({ executor: undefined }), told)));
+  }
 }
 
 /** The end could not be written: whoever reads the record next settles it. */

@@ -1,11 +1,25 @@
 import { asyncScheduler, AsyncSubject, catchError, concatMap, defaultIfEmpty, defer, finalize } from 'rxjs';
-import { ignoreElements, map, of, take, tap, throwError, type Observable } from 'rxjs';
+import { ignoreElements, map, of, onErrorResumeNext, take, tap, throwError, type Observable } from 'rxjs';
 import type { RunResult } from '../../core/event.js';
 import { messagesOfFailed } from '../../core/failedRun.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { createSemaphore } from '../../core/semaphore.js';
 import type { RunRecord, RunStore } from '../ports/runStore.js';
 import { RunTakenError } from './runErrors.js';
+
+/** The writes of a process. Each is done to its end, also if nobody waits for it any more. */
+export class Writes {
+  private readonly open = new Set<Observable<never>>();
+  /** Completes when nothing is being written. */
+  readonly done: Observable<never> = defer(() => onErrorResumeNext(...this.open));
+
+  complete(work: Observable<never>): Observable<never> {
+    const result = new AsyncSubject<never>();
+    this.open.add(result);
+    work.pipe(finalize(() => this.open.delete(result))).subscribe(result);
+    return result;
+  }
+}
 
 /**
  * A record that this process may change: each change fails with a RunTakenError if another process has written it.
@@ -20,7 +34,7 @@ export class HeldRecord {
     private readonly store: RunStore,
     private record: RunRecord,
     private version: number,
-    private readonly writing: Set<Observable<never>>,
+    private readonly writes: Writes,
   ) {}
 
   get id(): string {
@@ -54,11 +68,9 @@ export class HeldRecord {
   }
 
   private change(work: () => Observable<boolean>): Observable<never> {
-    return defer(() => {
-      const result = new AsyncSubject<never>();
-      this.writing.add(result);
-      this.findVersion()
-        .pipe(
+    return defer(() =>
+      this.writes.complete(
+        this.findVersion().pipe(
           concatMap(work),
           take(1),
           defaultIfEmpty(false),
@@ -71,11 +83,9 @@ export class HeldRecord {
           }),
           ignoreElements(),
           this.oneByOne.limit(),
-          finalize(() => this.writing.delete(result)),
-        )
-        .subscribe(result);
-      return result;
-    });
+        ),
+      ),
+    );
   }
 
   private findVersion(): Observable<unknown> {
