@@ -22,7 +22,7 @@ import { PromptInbox } from './runs/promptInbox.js';
 import { createWatch, remoteRun } from './runs/remoteRun.js';
 import { ownerIsMissing, RunAccess } from './runs/runAccess.js';
 import type { Client } from './client.js';
-import { hasNoOutcome, isElsewhere, RunAbandonedError } from './runs/runErrors.js';
+import { hasNoOutcome, isElsewhere, RunAbandonedError, RunFullError } from './runs/runErrors.js';
 import type { LoggedRun } from './runs/runLife.js';
 import type { SharedRun } from './runs/sharedRun.js';
 import { descriptionOf } from './runs/trustedDescription.js';
@@ -266,8 +266,9 @@ export class Kernel<C> implements OwnerData {
     return this.durable ? ['running', 'parked'].includes(record.state) : this.executor.locate(record) !== 'nowhere';
   }
 
-  /** The store has failed: the client asks again. */
+  /** The store has failed, or the log has no room: the client asks again. */
   private storeFailed(thrown: unknown): never {
+    if (thrown instanceof RunFullError) throw this.limits.tooManyPrompts();
     if (thrown instanceof RequestError || thrown instanceof RivuletError) throw thrown;
     this.onError(thrown);
     throw lateStore();

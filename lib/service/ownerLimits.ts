@@ -1,4 +1,4 @@
-import { catchError, concat, defer, finalize, tap, type MonoTypeOperatorFunction, type Observable } from 'rxjs';
+import { concat, defer, finalize, tap, type MonoTypeOperatorFunction, type Observable } from 'rxjs';
 import type { Checkpoint } from '../core/checkpoint.js';
 import type { StreamEvent } from '../core/event.js';
 import { requireNumber } from '../core/options.js';
@@ -10,7 +10,6 @@ import type { RunLog, RunMessage } from './ports/runLog.js';
 import type { RunStore } from './ports/runStore.js';
 import { estimateSize } from './runs/estimateSize.js';
 import { isReplayed } from './runs/replayed.js';
-import { RunFullError } from './runs/runErrors.js';
 
 /**
  * Limits for each owner of runs. Prompts per minute and the budget count in the store, prompts that wait in the log,
@@ -81,7 +80,7 @@ export class OwnerLimits extends OwnerUsage {
   }
 
   /**
-   * Sends a message to a run, unless too many wait for it. A stop is always sent.
+   * Sends a message to a run. It fails with a RunFullError if too many wait for it; a stop is always sent.
    *
    * @param taken The position of the last message that does not wait. Default: all wait.
    */
@@ -89,10 +88,17 @@ export class OwnerLimits extends OwnerUsage {
     if (message.type === 'stop') return log.send(id, message);
     const sent = log.send(id, message, { after: taken, ...this.maxWaiting });
     const counted = message.type === 'prompt' ? concat(this.countPrompt(owner), sent) : sent;
-    return defer(() => this.hold(owner, counted, estimateSize(message), false)).pipe(
-      catchError((thrown: unknown) => {
-        throw thrown instanceof RunFullError ? tooManyPrompts(this.maxWaiting) : thrown;
-      }),
+    return defer(() => this.hold(owner, counted, estimateSize(message), false));
+  }
+
+  /** The refusal for a run that is full. */
+  tooManyPrompts(): RequestError {
+    const { count, bytes } = this.maxWaiting;
+    return new RequestError(
+      429,
+      `At most ${count} prompts, and ${bytes} bytes, wait for a run. Send this one again later.`,
+      { 'retry-after': '5' },
+      { code: 'too_many_prompts', params: { count, bytes } },
     );
   }
 
@@ -152,12 +158,4 @@ const tooMuch = (max: number) =>
     `The runs of a user may have at most ${max} bytes. Ask again when one has ended.`,
     { 'retry-after': '5' },
     { code: 'runs_too_large', params: { max } },
-  );
-
-const tooManyPrompts = (max: { readonly count: number; readonly bytes: number }) =>
-  new RequestError(
-    429,
-    `At most ${max.count} prompts, and ${max.bytes} bytes, wait for a run. Send this one again later.`,
-    { 'retry-after': '5' },
-    { code: 'too_many_prompts', params: { ...max } },
   );

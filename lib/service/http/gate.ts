@@ -1,4 +1,4 @@
-import { catchError, defer, firstValueFrom, map, of, type Observable } from 'rxjs';
+import { catchError, defer, firstValueFrom, of, type Observable } from 'rxjs';
 import { ConfigurationError } from '../../core/errors.js';
 import { RequestError } from './requestError.js';
 
@@ -43,7 +43,6 @@ export function createGate({ allowedHosts, allowedOrigins }: GateOptions): Gate 
       : undefined;
   };
   const admit = ({ headers }: Request, response: Response): Response => {
-    if (origins.size === 0) return response;
     response.headers.append('vary', 'origin');
     const origin = headers.get('origin');
     if (origin === null || !origins.has(origin)) return response;
@@ -52,17 +51,16 @@ export function createGate({ allowedHosts, allowedOrigins }: GateOptions): Gate 
     response.headers.set('access-control-expose-headers', 'retry-after, x-vercel-ai-ui-message-stream');
     return response;
   };
-  return (request, answer, fail) =>
-    firstValueFrom(
-      defer(() => {
-        const preflight = check(request);
-        return preflight ? of(preflight) : answer();
-      }).pipe(
-        catchError((thrown: unknown) => of(fail(thrown))),
-        map((response) => admit(request, response)),
-      ),
-      { defaultValue: new Response(null, { status: 500 }) }, // a store has emitted nothing
-    );
+  return (request, answer, fail) => {
+    const answered = defer(() => {
+      const preflight = check(request);
+      return preflight ? of(preflight) : answer();
+    }).pipe(catchError((thrown: unknown) => of(fail(thrown))));
+    return firstValueFrom(answered, { defaultValue: undefined }).then((response) => {
+      const known = response ?? new Response(null, { status: 500 }); // a store has emitted nothing
+      return origins.size === 0 ? known : admit(request, known);
+    });
+  };
 }
 
 /** The origin is allowed, so it may send the headers that it asks for: tokens have any name. */
