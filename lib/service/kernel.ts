@@ -99,11 +99,11 @@ export class Kernel<C> implements OwnerData {
     this.limits = new OwnerLimits(limits, this.store);
     this.gate = createGate(browser);
     this.registry = createRegistry(this.log, options);
-    const { store, log, onError } = this;
-    const describe = (thrown: unknown) => this.describe(thrown);
-    const waits = { patience: this.durable ? 0 : patience };
-    this.executor = new Executor(store, { lease, checkpoints, log, describe, onError, ...waits });
-    this.watch = createWatch(store, (record) => this.isExecuted(record), this.executor.lease / 3);
+    this.executor = new Executor(this.store, {
+      ...{ lease, checkpoints, log: this.log, onError: this.onError, patience: this.durable ? 0 : patience },
+      describe: (thrown) => this.describe(thrown),
+    });
+    this.watch = createWatch(this.store, (record) => this.isExecuted(record), this.executor.lease / 3);
     const data = createOwnerData(this.store, chatStore, (id, runOwner) => this.stopFor(id, runOwner));
     ({ exportData: this.exportData, deleteData: this.deleteData, deleteRun: this.deleteRun } = data);
     const forChats = chatStore && { store: chatStore, deleteRun: this.deleteRun, onError: this.onError };
