@@ -62,10 +62,11 @@ type State = 'idle' | 'opening' | 'running' | 'ending' | 'ended' | 'settled' | '
  * | `left`    | readers have an error, and join again           |                                                   |
  *
  * Without subscribers for the time `grace`, a run is stopped, or unsubscribed. Each state but `settled` becomes `left`
- * if the log fails or rejects a write, and with a shared log by `leave`, if the record has no end, or if another
- * process goes on. The Observable `settled` then fails. With a log of this process, a run without an end in its record
- * is in the state `settled`, but the Observable fails. How it ended (`completed`, `failed`, `abandoned`) is `status`;
- * waiting and stopped are results.
+ * if the log fails or rejects a write. With a shared log, the first three do so by `leave`, and `running` also if the
+ * source says that the record has no end, or that another process goes on. A source that has not begun receives the
+ * failure in place of its run. The Observable `settled` fails in the state `left`, and with a log of this process also
+ * in `settled` if the record has no end. How a run ended (`completed`, `failed`, `abandoned`) is `status`; waiting and
+ * stopped are results.
  */
 export class RunLife<E extends StreamEvent = StreamEvent> implements LoggedRun<E> {
   private readonly settling = new AsyncSubject<never>();
