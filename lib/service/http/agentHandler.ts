@@ -18,7 +18,7 @@ import type { AgentRequest } from './browserRequest.js';
 import { listResponse } from './listResponse.js';
 import { rejectForbiddenEdits, requireFileUrls } from './requestRules.js';
 import { RequestError } from './requestError.js';
-import { fetchedPart, fileResponse } from './runFiles.js';
+import { fileResponse, withoutRunFiles } from './runFiles.js';
 import { createResponse, serverSentEvents } from './runResponse.js';
 
 export type AgentProtocolOptions = Pick<ServerSentEventsOptions, 'heartbeat'>;
@@ -150,7 +150,9 @@ const readBody = <C>(kernel: Kernel<C>, request: Request) =>
   kernel.readBody(request, MAX_PROMPT_BYTES).pipe(
     map((text) => {
       const body = readRequest(text);
-      requireFileUrls(fetchedPart(request.method, body), kernel.browser);
+      // A new run may name files of earlier ones: the service inserts them.
+      const isStart = request.method === 'POST' && body.input !== undefined;
+      requireFileUrls(isStart ? withoutRunFiles(body.input) : body, kernel.browser);
       rejectForbiddenEdits(body.answers?.decisions, kernel.browser);
       return body;
     }),

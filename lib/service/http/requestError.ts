@@ -42,13 +42,6 @@ export const leaving = () => new RequestError(503, 'This process ends. Ask again
 export const lateStore = () =>
   new RequestError(503, 'The store of the service does not answer. Ask again.', { 'retry-after': '5' });
 
-export const lateContext = () =>
-  new RequestError(503, 'The service could not identify the client in time. Ask again.', { 'retry-after': '5' });
-
-export const lateBody = () => new RequestError(408, 'The body of the request did not arrive in time. Send it again.');
-
-export const brokenBody = () => new RequestError(400, 'The request could not be read.');
-
 /** The longest name that a client may choose for a thread, a chat or a message. */
 const MAX_NAME_LENGTH = 200;
 

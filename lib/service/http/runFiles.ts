@@ -47,15 +47,6 @@ function bytesOf(data: string): Uint8Array<ArrayBuffer> | undefined {
 export const runsOfFiles = (messages: readonly Message[]): readonly string[] =>
   filesIn(messages).flatMap(({ url }) => readFileAddress(url ?? '')?.run ?? []);
 
-interface PromptRequest {
-  readonly resume?: string | undefined;
-  readonly input?: readonly Message[] | undefined;
-}
-
-/** The part of a request whose addresses somebody fetches: the service inserts the files of runs into a prompt. */
-export const fetchedPart = (method: string, body: PromptRequest): unknown =>
-  method === 'POST' && body.resume === undefined && body.input ? withoutRunFiles(body.input) : body;
-
 export const withoutRunFiles = (messages: readonly Message[]): readonly Message[] =>
   messages
     .map((message) => ({

@@ -4,7 +4,7 @@ import { ConfigurationError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { estimateSize } from './estimateSize.js';
 import { inTime } from '../http/readBody.js';
-import { lateContext, RequestError } from '../http/requestError.js';
+import { RequestError } from '../http/requestError.js';
 import type { RunRecord, RunStore, StoredRun } from '../ports/runStore.js';
 import { settled } from '../../core/settled.js';
 import type { Client } from '../client.js';
@@ -34,6 +34,9 @@ const tooLong = (max: number) =>
     {},
     { code: 'conversation_too_large', params: { max } },
   );
+
+const lateContext = () =>
+  new RequestError(503, 'The service could not identify the client in time. Ask again.', { 'retry-after': '5' });
 
 /** Owners are in keys of stores, where a character has up to 9 bytes: PostgreSQL refuses keys of more than 2,704. */
 const MAX_OWNER_LENGTH = 256;
