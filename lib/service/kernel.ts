@@ -139,7 +139,7 @@ export class Kernel<C> implements OwnerData {
   ): AgentHandler {
     const { ready, shutdown, exportData, deleteData } = this;
     const handle = (request: Request, incoming?: unknown) => {
-      this.access.incoming.set(request, incoming);
+      if (this.options.context) this.access.incoming.set(request, incoming);
       return this.gate(request, () => (this.isLeaving ? throwError(() => leaving()) : answer(request)), fail);
     };
     return Object.assign(handle, { ready, shutdown, exportData, deleteData });

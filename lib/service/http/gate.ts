@@ -30,12 +30,13 @@ export function createGate({ allowedHosts, allowedOrigins }: GateOptions): Gate 
   const origins = new Set(allowedOrigins?.map(requireOrigin));
   const isChecked = allowedHosts !== undefined || allowedOrigins !== undefined;
   const check = (request: Request): Response | undefined => {
+    if (!isChecked) return undefined;
     if (hosts && !hosts.has(hostName(hostOf(request))))
       throw new RequestError(421, 'This service does not have that name.');
     const origin = request.headers.get('origin');
     if (origin === null) return undefined;
     const isAllowed = origins.has(origin);
-    if (isChecked && !isAllowed && !isOwn(origin, hostOf(request)))
+    if (!isAllowed && !isOwn(origin, hostOf(request)))
       throw new RequestError(403, 'Pages of this origin may not use the service.');
     const isPreflight = request.method === 'OPTIONS' && request.headers.has('access-control-request-method');
     return isPreflight && isAllowed
