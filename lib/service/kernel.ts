@@ -190,11 +190,12 @@ export class Kernel<C> implements OwnerData {
           const isStopped = this.locks.isStopped(lockId);
           const wrapTurn = this.options.omitRefused === false ? undefined : omitRefused;
           const { resumed } = events;
+          const { onError } = this;
           // These operators come after the record is written, so it has what they remove.
           const create: Parameters<Registry['start']>[0] = (stop, cancel, prompts, failure) =>
             events({ stop: isStopped ? of(undefined) : stop, cancel, prompts, wrapTurn }, failure, inbox).pipe(
               this.limits.count(owner, () => bytes + inbox.bytes, resumed),
-              observed(isExecuted ? this.options : {}, { id, context: context as C, resumed }, this.onError),
+              observed(isExecuted ? this.options : {}, { id, context: context as C, resumed }, onError),
               publicEvents(this.browser, clientErrors),
             );
           return this.registry.start(create, id, { ...start, inbox }).run;

@@ -6,7 +6,7 @@ import { RequestError } from './requestError.js';
 const WORK_TIME = 30_000;
 
 export const inTime = <T>(late: () => RequestError): MonoTypeOperatorFunction<T> =>
-  timeout({ first: WORK_TIME, with: () => throwError(late) });
+  timeout({ first: WORK_TIME, with: () => throwError(() => late()) });
 
 /** Reads the body of a request. It fails with a RequestError 413 if it has more bytes, and 408 if it is late. */
 export const readBody = (request: Request, maxBytes: number): Observable<string> =>

@@ -1,5 +1,5 @@
-import { asyncScheduler, catchError, defaultIfEmpty, defer, endWith, first, from, ignoreElements, map } from 'rxjs';
-import { mergeMap, of, tap, type Observable, type ObservableInput } from 'rxjs';
+import { asyncScheduler, catchError, defaultIfEmpty, defer, endWith, from, ignoreElements, map, mergeMap } from 'rxjs';
+import { of, take, tap, throwIfEmpty, type Observable, type ObservableInput } from 'rxjs';
 import { ConfigurationError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { estimateSize } from './estimateSize.js';
@@ -76,7 +76,8 @@ export class RunAccess<C> {
     if (!options.context && !options.owner) return of({ context: undefined as C, owner: '' });
     const incoming = this.incoming.get(request);
     return defer(() => settled(options.context?.(request, incoming, chat) as C | ObservableInput<C>)).pipe(
-      first(),
+      take(1),
+      throwIfEmpty(),
       map((context) => this.clientOf(context)),
       catchError((thrown: unknown) => {
         this.onError(thrown);

@@ -1,6 +1,6 @@
-import { asyncScheduler, AsyncSubject, defer, EMPTY, ignoreElements, map, merge, Observable, Subject } from 'rxjs';
-import { Subscription, take, takeUntil, tap, throwError, timer } from 'rxjs';
-import { createOperator } from '../../core/createOperator.js';
+import { asyncScheduler, AsyncSubject, defer, EMPTY, ignoreElements, map, merge, noop, Subject } from 'rxjs';
+import { Subscription, take, takeUntil, tap, throwError, timer, type Observable } from 'rxjs';
+import { createOperator, subscribeUntilClosed } from '../../core/createOperator.js';
 import type { StreamEvent } from '../../core/event.js';
 import { MAX_TIMER_DELAY, requireNumber } from '../../core/options.js';
 import { createCompactor, type CompactEvent } from '../../transport/compactEvents.js';
@@ -122,13 +122,12 @@ export class RunLife<E extends StreamEvent = StreamEvent> implements LoggedRun<E
   }
 
   envelopes(after?: string, receiver?: Receiver): Observable<Envelope<E>> {
-    return new Observable<Envelope<E>>((out) => {
-      const read = defer(() => this.log.read(this.id, after, receiver)) as Observable<Envelope<E>>;
-      out.add(
-        this.opened.subscribe({ error: (thrown) => out.error(thrown), complete: () => out.add(read.subscribe(out)) }),
-      );
-      this.start(); // the reader must be there before a synchronous run emits
-    }).pipe(this.heldByReader());
+    const started = defer(() => {
+      this.start();
+      return EMPTY;
+    });
+    const read = defer(() => this.log.read(this.id, after, receiver)) as Observable<Envelope<E>>;
+    return started.pipe(this.reading(read));
   }
 
   private hold(): Subscription {
@@ -168,19 +167,19 @@ export class RunLife<E extends StreamEvent = StreamEvent> implements LoggedRun<E
   }
 
   /** Holds the run for open subscribers only: RxJS subscribes for a closed one too, and a run costs money. */
-  private heldByReader() {
-    return createOperator<Envelope<E>, Envelope<E>>((out) => {
+  private reading(read: Observable<Envelope<E>>) {
+    return createOperator<never, Envelope<E>>((out) => {
+      const next = (envelope: Envelope<E>) => {
+        if (!isLeftEvent(envelope)) out.next(envelope);
+      };
       const error = (thrown: unknown) => out.error(this.thrown ?? thrown); // the log only has a description of it
+      // The reader must be there before the run starts, which may emit at once.
       if (!out.closed) {
         out.add(this.hold());
         out.add(this.closed.subscribe({ error }));
+        out.add(this.opened.subscribe({ error, complete: () => subscribeUntilClosed(out, read, { next, error }) }));
       }
-      return {
-        next(envelope) {
-          if (!isLeftEvent(envelope)) out.next(envelope);
-        },
-        error,
-      };
+      return { next: noop, complete: noop };
     });
   }
 
