@@ -11,7 +11,7 @@ import { readBody } from './http/readBody.js';
 import { elsewhere, lateStore, leaving, refusal, RequestError } from './http/requestError.js';
 import { observed, reportOnce } from './observed.js';
 import { createOwnerData, type OwnerData } from './ownerData.js';
-import { OwnerLimits } from './ownerLimits.js';
+import { OwnerLimits, tooManyPrompts } from './ownerLimits.js';
 import { guardLog, guardStore } from './ports/guardPorts.js';
 import type { RunLog, RunMessage } from './ports/runLog.js';
 import type { RunRecord, RunStore } from './ports/runStore.js';
@@ -130,7 +130,7 @@ export class Kernel<C> implements OwnerData {
       this.left.error(new RunAbandonedError());
       const { registry, locks, executor } = this;
       // A request that is being answered may have begun to start a run, which is stopped at once.
-      return concat(merge(registry.shutdown(how), concat(locks.idle, registry.shutdown(how))), executor.released);
+      return concat(merge(registry.shutdown(how), concat(locks.idle, registry.shutdown(how))), executor.writes.done);
     });
 
   handler(
@@ -269,7 +269,7 @@ export class Kernel<C> implements OwnerData {
 
   /** The store has failed, or the log has no room: the client asks again. */
   private storeFailed(thrown: unknown): never {
-    if (thrown instanceof RunFullError) throw this.limits.tooManyPrompts();
+    if (thrown instanceof RunFullError) throw tooManyPrompts(this.limits.maxWaiting);
     if (thrown instanceof RequestError || thrown instanceof RivuletError) throw thrown;
     this.onError(thrown);
     throw lateStore();

@@ -49,7 +49,7 @@ export class OwnerLimits extends OwnerUsage {
   private readonly owners = new Map<string, Set<Held>>();
   private readonly maxRuns: number;
   private readonly maxBytes: number;
-  private readonly maxWaiting: { readonly count: number; readonly bytes: number };
+  readonly maxWaiting: { readonly count: number; readonly bytes: number };
 
   constructor(options: OwnerLimitOptions, store: RunStore) {
     const { maxRunsPerOwner = DEFAULT_MAX_RUNS, maxOwnerBytes = DEFAULT_OWNER_BYTES } = options;
@@ -89,17 +89,6 @@ export class OwnerLimits extends OwnerUsage {
     const sent = log.send(id, message, { after: taken, ...this.maxWaiting });
     const counted = message.type === 'prompt' ? concat(this.countPrompt(owner), sent) : sent;
     return defer(() => this.hold(owner, counted, estimateSize(message), false));
-  }
-
-  /** The refusal for a run that is full. */
-  tooManyPrompts(): RequestError {
-    const { count, bytes } = this.maxWaiting;
-    return new RequestError(
-      429,
-      `At most ${count} prompts, and ${bytes} bytes, wait for a run. Send this one again later.`,
-      { 'retry-after': '5' },
-      { code: 'too_many_prompts', params: { count, bytes } },
-    );
   }
 
   /** Counts a run from its subscription to its end, what its turns use, and what it holds, which may grow. */
@@ -158,4 +147,12 @@ const tooMuch = (max: number) =>
     `The runs of a user may have at most ${max} bytes. Ask again when one has ended.`,
     { 'retry-after': '5' },
     { code: 'runs_too_large', params: { max } },
+  );
+
+export const tooManyPrompts = ({ count, bytes }: OwnerLimits['maxWaiting']) =>
+  new RequestError(
+    429,
+    `At most ${count} prompts, and ${bytes} bytes, wait for a run. Send this one again later.`,
+    { 'retry-after': '5' },
+    { code: 'too_many_prompts', params: { count, bytes } },
   );

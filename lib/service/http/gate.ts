@@ -28,7 +28,7 @@ export type Gate = (
 export function createGate({ allowedHosts, allowedOrigins }: GateOptions): Gate {
   const hosts = allowedHosts && new Set(allowedHosts.map((name) => name.toLowerCase()));
   const origins = new Set(allowedOrigins?.map(requireOrigin));
-  const isChecked = allowedHosts !== undefined || allowedOrigins !== undefined;
+  const isChecked = (allowedHosts ?? allowedOrigins) !== undefined;
   const check = (request: Request): Response | undefined => {
     if (!isChecked) return undefined;
     if (hosts && !hosts.has(hostName(hostOf(request))))

@@ -54,7 +54,7 @@ export interface RunControls {
   /** The option `wrapTurn` of the run. Default: none. */
   readonly wrapTurn?: WrapTurn | undefined;
   /** Completes when what the run has emitted is in its record. Absent: there are no checkpoints. */
-  readonly written?: Observable<never>;
+  readonly written?: Observable<never> | undefined;
   /** The options `answers` and `patience` of a run that may wait in memory. Absent: it ends as waiting at once. */
   readonly answers?: Observable<CallAnswers>;
   readonly patience?: number;

@@ -83,9 +83,7 @@ export interface ExecutorOptions {
 export class Executor {
   /** How long a lease is valid, in milliseconds. */
   readonly lease: number;
-  private readonly writes = new Writes();
-  /** Completes when no record is being written. */
-  readonly released = this.writes.done;
+  readonly writes = new Writes();
   private ownId: string | undefined;
 
   constructor(
@@ -199,7 +197,7 @@ export class Executor {
       return plan.events({
         ...controls,
         wrapTurn: wrapBoth(controls.wrapTurn, once),
-        ...(written ? { written: written.all } : {}),
+        written: written?.all,
         ...(answers$ ? { answers: answers$, patience } : {}),
       });
     };
@@ -213,8 +211,8 @@ export class Executor {
 
   private newLease() {
     // Not before the first run: Cloudflare Workers refuse random values outside of a request.
-    this.ownId ??= randomId();
-    return { id: this.ownId, until: asyncScheduler.now() + this.lease };
+    const id = (this.ownId ??= randomId());
+    return { id, until: asyncScheduler.now() + this.lease };
   }
 
   /** Does the last write of a record. Only a shutdown waits for it. If it fails, the lease expires. */

@@ -73,7 +73,7 @@ export class RunAccess<C> {
   /** Identifies the client of a request. It fails with a RequestError 403 or 503. */
   authorize(request: Request, chat = ''): Observable<Client<C>> {
     const { options } = this;
-    if (!options.context && !options.owner) return of({ context: undefined as C, owner: '' });
+    if (!options.context && !options.owner) return of(this.clientOf(undefined as C));
     const incoming = this.incoming.get(request);
     return defer(() => settled(options.context?.(request, incoming, chat) as C | ObservableInput<C>)).pipe(
       take(1),
