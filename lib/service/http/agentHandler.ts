@@ -1,4 +1,4 @@
-import { catchError, concatMap, isObservable, map, Observable, of, throwError } from 'rxjs';
+import { catchError, concatMap, isObservable, map, of, throwError, type Observable } from 'rxjs';
 import type { StreamEvent } from '../../core/event.js';
 import { RUN_ID_HEADER } from '../../transport/fromServerSentEvents.js';
 import { isUnguessable } from '../../transport/randomId.js';

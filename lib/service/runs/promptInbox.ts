@@ -1,4 +1,4 @@
-import { Observable, ReplaySubject } from 'rxjs';
+import { ReplaySubject, type Observable } from 'rxjs';
 import { MAX_ANSWERS } from '../../core/approval.js';
 import type { StreamEvent } from '../../core/event.js';
 import { asKnownEvent } from '../../core/eventGuards.js';
