@@ -248,18 +248,21 @@ describe('the record of a run', () => {
   });
 
   it('reports why a run failed if its end cannot be written: whoever reads the record next settles it', () => {
-    const store = mapStore(undefined, ({ state }) => {
-      if (state === 'ended') throw new Error('The store is away.');
+    virtual((flush) => {
+      const store = mapStore(undefined, ({ state }) => {
+        if (state === 'ended') throw new Error('The store is away.');
+      });
+      const { log, errors } = execute(
+        store,
+        concat(
+          of({ type: 'text', text: 'a' }),
+          throwError(() => new Error('Why')),
+        ),
+      );
+      flush();
+      expect(log.error).toBeInstanceOf(ExecutorLostError);
+      expect(errors).toMatchObject([{ message: 'Why' }]);
     });
-    const { log, errors } = execute(
-      store,
-      concat(
-        of({ type: 'text', text: 'a' }),
-        throwError(() => new Error('Why')),
-      ),
-    );
-    expect(log.error).toBeInstanceOf(ExecutorLostError);
-    expect(errors).toMatchObject([{ message: 'Why' }]);
   });
 
   it('passes each event before the error of the run, also those that wait for the store', () => {

@@ -3,14 +3,13 @@ import { throwError, type Observable } from 'rxjs';
 import type { Checkpoint } from '../../core/checkpoint.js';
 import type { StreamEvent } from '../../core/event.js';
 import { isCheckpoint, isResult, isTurn } from '../../core/eventGuards.js';
-import { failedRunOf } from '../../core/failedRun.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { requireNumber } from '../../core/options.js';
 import { randomId } from '../../transport/randomId.js';
 import type { RunControls } from './createRuns.js';
 import { estimateSize } from './estimateSize.js';
-import { changeAtEnd, changeAtFailure, HeldRecord, progress, Writes } from './heldRecord.js';
-import type { EndOfRun } from './heldRecord.js';
+import { HeldRecord, Writes } from './heldRecord.js';
+import { progress, RunEnd, type EndOfRun } from './runEnd.js';
 import { LiveAnswers } from './liveAnswers.js';
 import { onceOnly } from './onceOnly.js';
 import { leftEvent } from './leftEvent.js';
@@ -18,7 +17,7 @@ import type { PromptInbox } from './promptInbox.js';
 import { wrapBoth } from './wrapInnerRuns.js';
 import { RequestError } from '../http/requestError.js';
 import type { RunAudience } from '../publicEvents.js';
-import { ExecutorLostError, RunAbandonedError, RunTakenError, isLeft } from './runErrors.js';
+import { RunTakenError } from './runErrors.js';
 import type { RunLog } from '../ports/runLog.js';
 import type { RunRecord, RunStore, StoredRun } from '../ports/runStore.js';
 import { DEFAULT_LEASE } from '../ports/guardPorts.js';
@@ -144,48 +143,31 @@ export class Executor {
     record: HeldRecord,
     ...[controls, failure, inbox]: Parameters<ExecutedRun>
   ): Observable<StreamEvent> {
-    const { describe, onError } = this.options;
+    const end = new RunEnd(plan, record, this.options);
     const { checkpoints = this.options.checkpoints } = plan;
     const { answers = plan.record.answersLeft } = plan.record;
     const patience = checkpoints && inbox ? (this.options.patience ?? 0) : 0;
     const live = checkpoints ? new LiveAnswers(plan.resumed, answers, patience > 0) : undefined;
     const written = checkpoints ? new WrittenEvents() : undefined;
     let hasBegun = false;
-    let hasEnded = false;
     const write = (event: StreamEvent): Observable<never> | undefined => {
       hasBegun = true;
       inbox?.note(event);
       live?.note(event);
-      if (isResult(event)) {
-        hasEnded = true;
-        return record.write(changeAtEnd(event.result, plan)).pipe(catchError(leftUnsettled));
-      }
+      if (isResult(event)) return end.writeResult(event.result);
       const checkpoint = isCheckpoint(event) || isTurn(event) ? event.checkpoint : undefined;
       if (!checkpoint || !live) return undefined;
       const change = { ...progress, checkpoint, ...live.fields(checkpoint) };
       return record.write({ ...change, inner: plan.inner?.(), taken: inbox?.taken, executor: this.newLease() });
     };
-    const fail = (thrown: unknown): Observable<never> => {
-      const failed = throwError(() => thrown);
-      if (hasEnded || isLeft(thrown)) return failed;
-      hasEnded = true;
-      const isBegun = hasBegun || failedRunOf(thrown) !== undefined;
-      const restored = plan.restores && !isBegun ? plan.stored?.record : undefined;
-      const undone = isBegun ? EMPTY : (plan.undo ?? EMPTY);
-      const written = concat(undone, record.write(restored ?? changeAtFailure(thrown, describe)));
-      const left = (unwritten: unknown) => {
-        onError(thrown); // its readers do not see it
-        return leftUnsettled(unwritten);
-      };
-      return concat(written.pipe(catchError(left)), failed);
-    };
     const leave = () => {
-      if (hasEnded) return;
+      if (end.isKnown) return;
       if (checkpoints) this.release(record);
-      else this.finish(record.write(changeAtFailure(new RunAbandonedError(), describe))); // nobody resumes it
+      else this.finish(end.writeLeft());
     };
     const renewals = interval(this.lease / 3).pipe(
       exhaustMap(() => {
+        if (end.isKnown) return EMPTY;
         // What is taken is written with the checkpoint that has it, if there are checkpoints.
         const change = { executor: this.newLease(), ...(checkpoints ? {} : { taken: inbox?.taken }) };
         return record.write(change).pipe(catchError(ignoreUnlessTaken));
@@ -203,7 +185,7 @@ export class Executor {
     };
     return (failure ?? defer(begin)).pipe(
       writeFirst(write, written),
-      catchError(fail),
+      catchError((thrown: unknown) => end.writeFailure(thrown, hasBegun)),
       finalize(leave),
       takeUntil(renewals), // they emit nothing, and fail if another process has taken the run
     );
@@ -217,20 +199,17 @@ export class Executor {
 
   /** Does the last write of a record. Only a shutdown waits for it. If it fails, the lease expires. */
   private finish(work: Observable<never>): void {
-    work.subscribe({ error: (thrown: unknown) => thrown instanceof RunTakenError || this.options.onError(thrown) });
+    const error = (thrown: unknown) => thrown instanceof RunTakenError || this.options.onError(thrown);
+    this.writes.complete(work).subscribe({ error });
   }
 
   /** Another process may go on: one that shows the run learns it from the log. */
   private release(record: HeldRecord): void {
     const { log } = this.options;
     const told = defer(() => (log?.isShared ? log.append(record.id, record.attempt, [leftEvent]) : EMPTY));
-    this.finish(this.writes.complete(concat(record.write({ executor: undefined }), told)));
+    this.finish(concat(record.write({ executor: undefined }), told));
   }
 }
-
-/** The end could not be written: whoever reads the record next settles it. */
-const leftUnsettled = (thrown: unknown): Observable<never> =>
-  throwError(() => (thrown instanceof RunTakenError ? thrown : new ExecutorLostError()));
 
 /** The store may be unreachable for a while. The lease says how long. */
 const ignoreUnlessTaken = (thrown: unknown): Observable<never> =>

@@ -1,8 +1,5 @@
-import { asyncScheduler, AsyncSubject, catchError, concatMap, defaultIfEmpty, defer, finalize } from 'rxjs';
-import { ignoreElements, map, of, onErrorResumeNext, take, tap, throwError, type Observable } from 'rxjs';
-import type { RunResult } from '../../core/event.js';
-import { messagesOfFailed } from '../../core/failedRun.js';
-import type { JsonObject } from '../../core/json/json.js';
+import { AsyncSubject, catchError, concatMap, defaultIfEmpty, defer, finalize, ignoreElements, map, of } from 'rxjs';
+import { onErrorResumeNext, take, tap, throwError, type Observable } from 'rxjs';
 import { createSemaphore } from '../../core/semaphore.js';
 import type { RunRecord, RunStore } from '../ports/runStore.js';
 import { RunTakenError } from './runErrors.js';
@@ -43,6 +40,11 @@ export class HeldRecord {
 
   get attempt(): number {
     return this.record.attempt;
+  }
+
+  /** Until when no other process takes the run. */
+  get until(): number {
+    return this.record.executor?.until ?? 0;
   }
 
   write(changes: Partial<RunRecord>): Observable<never> {
@@ -100,41 +102,3 @@ export class HeldRecord {
     );
   }
 }
-
-/** What a run adds to its record at its end. */
-export interface EndOfRun {
-  /** The messages of the inner runs so far. Default: none. */
-  readonly inner?: (() => RunRecord['inner']) | undefined;
-  /** Returns more fields for the record at the end of the run. Default: none. */
-  readonly ended?: ((result: RunResult) => Partial<RunRecord>) | undefined;
-}
-
-/** The fields that a checkpoint replaces. */
-export const progress = { answers: undefined, history: undefined, failures: undefined, reason: undefined };
-
-/** A run that has ended needs nothing that one in progress needs. */
-const atEnd = () => ({
-  ...progress,
-  answersLeft: undefined,
-  begun: undefined,
-  taken: undefined,
-  executor: undefined,
-  updated: asyncScheduler.now(),
-});
-
-/** The change of the record at the end of a run. */
-export const changeAtEnd = ({ checkpoint, ...result }: RunResult, plan: EndOfRun): Partial<RunRecord> => ({
-  state: checkpoint ? 'waiting' : 'ended',
-  ...atEnd(),
-  checkpoint,
-  result,
-  ...(plan.inner ? { inner: plan.inner() } : {}),
-  ...plan.ended?.({ checkpoint, ...result } as RunResult),
-});
-
-export const changeAtFailure = (thrown: unknown, describe: (thrown: unknown) => JsonObject): Partial<RunRecord> => ({
-  state: 'ended',
-  ...atEnd(),
-  checkpoint: undefined,
-  failure: { messages: messagesOfFailed(thrown) ?? [], error: describe(thrown) },
-});

@@ -14,6 +14,7 @@ import { admitStored } from './handOver.js';
 import { isOpenRun, waitingIn, waitsInMemory } from './liveAnswers.js';
 import { notWaiting, planResumption, planRest, planStart } from './planRun.js';
 import { replayDead, replayRecord } from './replayRecord.js';
+import { settleLost } from './runEnd.js';
 import type { Client } from '../client.js';
 import { RunNotFoundError, RunTakenError } from './runErrors.js';
 import type { SharedRun } from './sharedRun.js';
@@ -205,9 +206,7 @@ function recover<C>(kernel: Kernel<C>, run: StoredRun, opening: Opening<C>): Obs
   if (state === 'parked') return of(kernel.runElsewhere(id));
   if (!isOpenRun(record)) return replay(kernel, run, opening);
   if (!kernel.isResumable)
-    return kernel.access
-      .settleLost(run, kernel.describe(new RunNotFoundError()))
-      .pipe(concatMap((settled) => replay(kernel, settled, opening)));
+    return settleLost(kernel, run).pipe(concatMap((settled) => replay(kernel, settled, opening)));
   // The first checkpoint comes before the first tool: without one, nothing was executed.
   if (!checkpoint && !history) return of(replayRecord(record));
   return planRest(kernel, run, client).pipe(concatMap((plan) => launch(kernel, plan, opening)));

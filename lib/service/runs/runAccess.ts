@@ -1,7 +1,6 @@
-import { asyncScheduler, catchError, defaultIfEmpty, defer, endWith, from, ignoreElements, map, mergeMap } from 'rxjs';
-import { of, take, tap, throwIfEmpty, type Observable, type ObservableInput } from 'rxjs';
+import { catchError, defaultIfEmpty, defer, endWith, from, ignoreElements, map, mergeMap, of, take, tap } from 'rxjs';
+import { throwIfEmpty, type Observable, type ObservableInput } from 'rxjs';
 import { ConfigurationError } from '../../core/errors.js';
-import type { JsonObject } from '../../core/json/json.js';
 import { estimateSize } from './estimateSize.js';
 import { inTime } from '../http/readBody.js';
 import { RequestError } from '../http/requestError.js';
@@ -11,7 +10,6 @@ import type { Client } from '../client.js';
 import type { ServiceOptions } from '../serviceOptions.js';
 import { OWNERS } from '../ownerUsage.js';
 import { changeRecord } from './changeRecord.js';
-import { RunTakenError } from './runErrors.js';
 
 /** How many records are read at a time for one request. */
 const READS_AT_ONCE = 16;
@@ -121,18 +119,6 @@ export class RunAccess<C> {
     change: (record: RunRecord | undefined) => RunRecord | undefined,
   ): Observable<StoredRun | undefined> {
     return changeRecord(this.store, id, (record) => (record && record.owner !== owner ? undefined : change(record)));
-  }
-
-  /** Says in the record of a run that nobody executes, and nobody can resume, that it is lost. Emits the record. */
-  settleLost({ record: before, version }: StoredRun, error: JsonObject): Observable<StoredRun> {
-    const ended = { state: 'ended', updated: asyncScheduler.now(), executor: undefined } as const;
-    const record: RunRecord = { ...before, ...ended, failure: { messages: [], error } };
-    return this.store.put(record, version).pipe(
-      map((isDone) => {
-        if (!isDone) throw new RunTakenError();
-        return { record, version: version + 1 };
-      }),
-    );
   }
 }
 

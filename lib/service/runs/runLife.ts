@@ -48,7 +48,7 @@ type State = 'idle' | 'opening' | 'running' | 'ending' | 'ended' | 'settled' | '
 
 /**
  * The life of a run whose events are written to a log. A subscriber receives an event when the log has it. The source
- * has written the record (`executeRun.ts`) before it ends, so the record comes first, then the log; when it is
+ * has written the record (`runEnd.ts`) before it ends, so the record comes first, then the log; when it is
  * unsubscribed, it writes its record afterwards.
  *
  * | state     | what happens                                    | next                                              |

@@ -7,7 +7,7 @@ import type { Client } from '../client.js';
 import type { Kernel } from '../kernel.js';
 import { completeLog } from './continueLog.js';
 import { continueStopped } from './openRun.js';
-import { changeAtEnd } from './heldRecord.js';
+import { changeAtEnd } from './runEnd.js';
 
 /** It may wait long for a worker. An open turn's calls must be answered, which only a worker does. */
 const stopQueued = <C>(kernel: Kernel<C>, id: string, owner: string): Observable<boolean> =>
