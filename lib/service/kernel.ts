@@ -1,4 +1,5 @@
-import { AsyncSubject, catchError, concat, concatMap, defer, map, merge, of, throwError, type Observable } from 'rxjs';
+import { AsyncSubject, catchError, concat, concatMap, defaultIfEmpty, defer, EMPTY, map, merge, of } from 'rxjs';
+import { throwError, type Observable } from 'rxjs';
 import { ConfigurationError, RivuletError } from '../core/errors.js';
 import type { JsonObject } from '../core/json/json.js';
 import { requireNumber } from '../core/options.js';
@@ -14,7 +15,7 @@ import { createOwnerData, type OwnerData } from './ownerData.js';
 import { OwnerLimits, tooManyPrompts } from './ownerLimits.js';
 import { guardLog, guardStore } from './ports/guardPorts.js';
 import type { RunLog, RunMessage } from './ports/runLog.js';
-import type { RunRecord, RunStore } from './ports/runStore.js';
+import type { RunRecord, RunStore, StoredRun } from './ports/runStore.js';
 import { publicEvents, type RunAudience } from './publicEvents.js';
 import { createRegistry, type Registry, type RunTimes, type Runs } from './runs/createRuns.js';
 import { Executor, sizeOfPlan, type ExecutedRun, type RunPlan } from './runs/executeRun.js';
@@ -175,6 +176,11 @@ export class Kernel<C> implements OwnerData {
     return this.register({ ...start, ...times, isExecuted }, () => this.executor.execute(plan));
   }
 
+  /** Does the work that starts a run, if the limits of its owner allow it. One that was stopped does nothing more. */
+  admit<T>(lockId: string, owner: string, work: Observable<T>, bytes: number): Observable<T> {
+    return defer(() => (this.locks.isStopped(lockId) ? work : this.limits.admit(owner, work, bytes)));
+  }
+
   /** Registers the run that the work emits: it counts for its owner, it can be joined, and a shutdown ends it. */
   register(start: Start, work: () => Observable<ExecutedRun>): Observable<LoggedRun> {
     const { id, owner, lockId, context, clientErrors, bytes, inbox = new PromptInbox(), isExecuted = true } = start;
@@ -183,7 +189,8 @@ export class Kernel<C> implements OwnerData {
       if (this.registry.get(id)) throw new RequestError(409, 'There is a run with this id.'); // of another owner
       return work();
     });
-    return this.limits.admit(
+    return this.admit(
+      lockId,
       owner,
       begin.pipe(
         map((events) => {
@@ -227,20 +234,34 @@ export class Kernel<C> implements OwnerData {
     return remoteRun(this.log, id, merge(this.watch.lost(id), this.left), () => this.watch.check(id));
   }
 
-  /** Sends a message to a run, in whatever process it is. Emits whether there is such a run. */
-  tell(id: string, owner: string, message: RunMessage): Observable<boolean> {
+  /**
+   * Sends a message to a run, in whatever process it is. Emits whether there is such a run.
+   *
+   * @param stopLeft Stops a run that nobody executes; it emits nothing if there is nothing to stop.
+   */
+  tell(
+    id: string,
+    owner: string,
+    message: RunMessage,
+    stopLeft: (run: StoredRun) => Observable<boolean> = () => EMPTY,
+  ): Observable<boolean> {
     return this.tried(() => {
       const run = this.registry.find(id);
       if (run && run.owner !== owner) return of(false);
-      if (run && message.type === 'stop') return of(this.registry.stop(id));
       if (run && message.type === 'cancel') return of(this.registry.cancel(id, message.id));
-      if (run) return this.limits.send(this.log, id, owner, message, run.inbox.taken);
-      if (this.locks.has(id)) return of(message.type === 'stop' && this.locks.stop(id, owner));
+      const send = (taken?: string) => this.limits.send(this.log, id, owner, message, taken);
+      if (run && message.type !== 'stop') return send(run.inbox.taken);
+      // At once; the log of other processes has it too, if this one ends before the run does.
+      const isHere = message.type === 'stop' && (this.registry.stop(id) || this.locks.stop(id, owner));
+      if (run?.run.status === 'running') return this.log.isShared ? send().pipe(map(() => true)) : of(true);
+      if (!isHere && this.locks.has(id)) return of(false);
       return this.access.find(id, owner).pipe(
         concatMap((stored) => {
-          if (!stored || !this.isExecuted(stored.record)) return of(false);
-          if (!this.log.isShared) throw elsewhere();
-          return this.limits.send(this.log, id, owner, message, stored.record.taken);
+          if (!stored) return of(isHere);
+          if (!this.isExecuted(stored.record)) return stopLeft(stored).pipe(defaultIfEmpty(isHere));
+          if (this.log.isShared) return send(stored.record.taken);
+          if (!isHere) throw elsewhere();
+          return of(true);
         }),
       );
     });

@@ -43,8 +43,11 @@ export const admitStored = <C>(kernel: Kernel<C>, plan: RunPlan, durable: Durabl
   const { id, owner } = plan.record;
   const enqueue = (rank: number) => durable.enqueue(id, plan.context as C, rank);
   if (plan.stored) return handOver(kernel, plan, enqueue(0));
-  const counted = ownerOf || maxRunsPerOwner < Infinity ? countRunning(kernel.store, owner, maxRunsPerOwner) : of(0);
-  return kernel.limits.admit(
+  const isLimited = ownerOf !== undefined || maxRunsPerOwner < Infinity;
+  const isCounted = isLimited && !kernel.locks.isStopped(id);
+  const counted = isCounted ? countRunning(kernel.store, owner, maxRunsPerOwner) : of(0);
+  return kernel.admit(
+    id,
     owner,
     counted.pipe(
       concatMap((count) => {

@@ -44,12 +44,13 @@ export function writeFirst<E>(
       counted?.pass(); // the run may emit its next events meanwhile
     };
     const emitWritten = (event: E) => {
+      isWriting = true; // `write` may make the run emit its next events
       const written = write(event);
       if (!written) {
+        isWriting = false;
         emit(event);
         return;
       }
-      isWriting = true;
       out.add(
         written.subscribe({
           error: (thrown: unknown) => out.error(thrown),
@@ -73,7 +74,10 @@ export function writeFirst<E>(
       next(event) {
         counted?.receive();
         if (isWriting || waiting.length > 0) waiting.push(event);
-        else emitWritten(event);
+        else {
+          emitWritten(event);
+          emitWaiting();
+        }
       },
       error: (thrown) => endAfterWrites(() => out.error(thrown)),
       complete: () => endAfterWrites(() => out.complete()),
