@@ -4,7 +4,7 @@ import type { StreamEvent } from '../core/event.js';
 import { requireNumber } from '../core/options.js';
 import { usageOfError } from '../core/usageOfError.js';
 import { createUsageCounter } from '../core/usageOfEvent.js';
-import { RequestError } from './http/requestError.js';
+import { later, RequestError } from './http/requestError.js';
 import { OwnerUsage, type OwnerUsageOptions } from './ownerUsage.js';
 import type { RunLog, RunMessage } from './ports/runLog.js';
 import type { RunStore } from './ports/runStore.js';
@@ -126,12 +126,10 @@ export class OwnerLimits extends OwnerUsage {
 }
 
 export const tooManyRuns = (max: number) =>
-  new RequestError(
-    429,
-    `At most ${max} runs of a user are executed at once. Ask again when one has ended.`,
-    { 'retry-after': '5' },
-    { code: 'too_many_runs', params: { max } },
-  );
+  later(429, `At most ${max} runs of a user are executed at once. Ask again when one has ended.`, 5, {
+    code: 'too_many_runs',
+    params: { max },
+  });
 
 const tooLarge = (max: number) =>
   new RequestError(
@@ -142,17 +140,15 @@ const tooLarge = (max: number) =>
   );
 
 const tooMuch = (max: number) =>
-  new RequestError(
-    429,
-    `The runs of a user may have at most ${max} bytes. Ask again when one has ended.`,
-    { 'retry-after': '5' },
-    { code: 'runs_too_large', params: { max } },
-  );
+  later(429, `The runs of a user may have at most ${max} bytes. Ask again when one has ended.`, 5, {
+    code: 'runs_too_large',
+    params: { max },
+  });
 
-export const tooManyPrompts = ({ count, bytes }: OwnerLimits['maxWaiting']) =>
-  new RequestError(
+export const tooManyPrompts = (params: OwnerLimits['maxWaiting']) =>
+  later(
     429,
-    `At most ${count} prompts, and ${bytes} bytes, wait for a run. Send this one again later.`,
-    { 'retry-after': '5' },
-    { code: 'too_many_prompts', params: { count, bytes } },
+    `At most ${params.count} prompts, and ${params.bytes} bytes, wait for a run. Send this one again later.`,
+    5,
+    { code: 'too_many_prompts', params },
   );

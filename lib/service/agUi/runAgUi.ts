@@ -10,7 +10,7 @@ import type { ExecutedRun } from '../runs/executeRun.js';
 import { writeFirst } from '../runs/writeFirst.js';
 import { rejectForbiddenEdits, requireFileUrls, type FileUrlOptions } from '../http/requestRules.js';
 import type { RunRecord, RunStore, StoredRun } from '../ports/runStore.js';
-import { namedId, RequestError } from '../http/requestError.js';
+import { later, namedId } from '../http/requestError.js';
 import { Kernel } from '../kernel.js';
 import type { HandledAgent } from '../handledAgent.js';
 import type { Client } from '../client.js';
@@ -152,8 +152,7 @@ function newPrompts({ messages }: RunAgentInput, known: readonly unknown[]): rea
   return fromAgUiMessages(messages.slice(end + 1).filter(isNew));
 }
 
-const threadIsBusy = () =>
-  new RequestError(503, 'A run of this thread is being executed. Ask again.', { 'retry-after': '1' });
+const threadIsBusy = () => later(503, 'A run of this thread is being executed. Ask again.', 1);
 
 const notSaved = () =>
   new AgUiRequestError(

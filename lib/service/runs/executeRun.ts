@@ -204,10 +204,11 @@ export class Executor {
   }
 
   /** Another process may go on: one that shows the run learns it from the log. */
-  private release(record: HeldRecord): void {
+  private release(held: HeldRecord): void {
     const { log } = this.options;
-    const told = defer(() => (log?.isShared ? log.append(record.id, record.attempt, [leftEvent]) : EMPTY));
-    this.finish(concat(record.write({ executor: undefined }), told));
+    const { id, attempt } = held.record;
+    const told = defer(() => (log?.isShared ? log.append(id, attempt, [leftEvent]) : EMPTY));
+    this.finish(concat(held.write({ executor: undefined }), told));
   }
 }
 

@@ -1,7 +1,8 @@
-import { AsyncSubject, catchError, concatMap, defaultIfEmpty, defer, finalize, ignoreElements, map, of } from 'rxjs';
+import { AsyncSubject, catchError, concatMap, defaultIfEmpty, defer, finalize, ignoreElements, of } from 'rxjs';
 import { onErrorResumeNext, take, tap, throwError, type Observable } from 'rxjs';
 import { createSemaphore } from '../../core/semaphore.js';
 import type { RunRecord, RunStore } from '../ports/runStore.js';
+import { requireDone } from './changeRecord.js';
 import { RunTakenError } from './runErrors.js';
 
 /** The writes of a process. Each is done to its end, also if nobody waits for it any more. */
@@ -29,23 +30,11 @@ export class HeldRecord {
 
   constructor(
     private readonly store: RunStore,
-    private record: RunRecord,
+    /** The record, as the store has it. */
+    public record: RunRecord,
     private version: number,
     private readonly writes: Writes,
   ) {}
-
-  get id(): string {
-    return this.record.id;
-  }
-
-  get attempt(): number {
-    return this.record.attempt;
-  }
-
-  /** Until when no other process takes the run. */
-  get until(): number {
-    return this.record.executor?.until ?? 0;
-  }
 
   write(changes: Partial<RunRecord>): Observable<never> {
     return this.change(() => {
@@ -66,7 +55,7 @@ export class HeldRecord {
   }
 
   delete(): Observable<never> {
-    return this.change(() => this.store.delete(this.id, this.version));
+    return this.change(() => this.store.delete(this.record.id, this.version));
   }
 
   private change(work: () => Observable<boolean>): Observable<never> {
@@ -76,9 +65,7 @@ export class HeldRecord {
           concatMap(work),
           take(1),
           defaultIfEmpty(false),
-          map((isDone) => {
-            if (!isDone) throw new RunTakenError();
-          }),
+          requireDone(undefined),
           catchError((thrown: unknown) => {
             this.isUncertain = !(thrown instanceof RunTakenError);
             return throwError(() => thrown);
@@ -92,7 +79,7 @@ export class HeldRecord {
 
   private findVersion(): Observable<unknown> {
     const { attempt, executor } = this.record;
-    return defer(() => (this.isUncertain ? this.store.get(this.id) : of(undefined))).pipe(
+    return defer(() => (this.isUncertain ? this.store.get(this.record.id) : of(undefined))).pipe(
       tap((stored) => {
         const found = stored?.record;
         const isOurs = found?.attempt === attempt && (!found.executor || found.executor.id === executor?.id);

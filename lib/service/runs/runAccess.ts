@@ -3,7 +3,7 @@ import { throwIfEmpty, type Observable, type ObservableInput } from 'rxjs';
 import { ConfigurationError } from '../../core/errors.js';
 import { estimateSize } from './estimateSize.js';
 import { inTime } from '../http/readBody.js';
-import { RequestError } from '../http/requestError.js';
+import { later, RequestError } from '../http/requestError.js';
 import type { RunRecord, RunStore, StoredRun } from '../ports/runStore.js';
 import { settled } from '../../core/settled.js';
 import type { Client } from '../client.js';
@@ -33,8 +33,7 @@ const tooLong = (max: number) =>
     { code: 'conversation_too_large', params: { max } },
   );
 
-const lateContext = () =>
-  new RequestError(503, 'The service could not identify the client in time. Ask again.', { 'retry-after': '5' });
+const lateContext = () => later(503, 'The service could not identify the client in time. Ask again.');
 
 /** Owners are in keys of stores, where a character has up to 9 bytes: PostgreSQL refuses keys of more than 2,704. */
 const MAX_OWNER_LENGTH = 256;

@@ -1,4 +1,4 @@
-import { asyncScheduler, catchError, concat, defer, EMPTY, map, retry, throwError, timer, type Observable } from 'rxjs';
+import { asyncScheduler, catchError, concat, defer, EMPTY, retry, throwError, timer, type Observable } from 'rxjs';
 import { RivuletError } from '../../core/errors.js';
 import type { RunResult } from '../../core/event.js';
 import { failedRunOf, messagesOfFailed } from '../../core/failedRun.js';
@@ -8,7 +8,8 @@ import { isEnded } from '../ports/isEnded.js';
 import type { RunRecord, StoredRun } from '../ports/runStore.js';
 import type { ExecutorOptions, RunPlan } from './executeRun.js';
 import type { HeldRecord } from './heldRecord.js';
-import { ExecutorLostError, isLeft, RunAbandonedError, RunNotFoundError, RunTakenError } from './runErrors.js';
+import { requireDone } from './changeRecord.js';
+import { ExecutorLostError, hasNoOutcome, RunAbandonedError, RunNotFoundError, RunTakenError } from './runErrors.js';
 
 /** What a run adds to its record at its end. */
 export interface EndOfRun {
@@ -31,29 +32,24 @@ export class RunEnd {
 
   constructor(
     private readonly plan: RunPlan,
-    private readonly record: HeldRecord,
+    private readonly held: HeldRecord,
     private readonly options: Pick<ExecutorOptions, 'describe' | 'onError'>,
   ) {}
 
   /** Writes a result, before its reader has it. */
   writeResult(result: RunResult): Observable<never> {
-    return this.write(changeAtEnd(result, this.plan)).pipe(catchError(unsettled));
+    return this.write(changeAtEnd(result, this.plan));
   }
 
   /** Writes why the run has failed, and fails. A run that has not begun leaves the record of before, if it has one. */
   writeFailure(thrown: unknown, hasBegun: boolean): Observable<never> {
     const failed = throwError(() => thrown);
-    if (this.isKnown || isLeft(thrown)) return failed;
-    const { plan } = this;
+    if (this.isKnown || hasNoOutcome(thrown)) return failed;
+    const { undo, restores, stored } = this.plan;
     const isBegun = hasBegun || failedRunOf(thrown) !== undefined;
-    const restored = plan.restores && !isBegun ? plan.stored?.record : undefined;
-    const undone = isBegun ? EMPTY : (plan.undo ?? EMPTY);
-    const written = concat(undone, this.write(restored ?? changeAtFailure(thrown, this.options.describe)));
-    const left = (unwritten: unknown) => {
-      this.options.onError(thrown); // its readers do not see it
-      return unsettled(unwritten);
-    };
-    return concat(written.pipe(catchError(left)), failed);
+    const restored = restores && !isBegun ? stored?.record : undefined;
+    const end = restored ?? changeAtFailure(thrown, this.options.describe);
+    return concat(this.write(end, isBegun ? undefined : undo, thrown), failed);
   }
 
   /** Writes that the run was left, which nobody resumes. */
@@ -61,32 +57,28 @@ export class RunEnd {
     return this.write(changeAtFailure(new RunAbandonedError(), this.options.describe));
   }
 
-  private write(end: Partial<RunRecord>): Observable<never> {
+  /** @param failure What the readers do not see if it cannot be written. */
+  private write(end: Partial<RunRecord>, undo: Observable<never> = EMPTY, failure?: unknown): Observable<never> {
     this.isKnown = true;
-    const { record } = this;
-    const again = (thrown: unknown) => {
-      const isFinal = thrown instanceof RivuletError || isEnded(thrown);
-      return isFinal || asyncScheduler.now() + END_INTERVAL >= record.until
-        ? throwError(() => thrown)
-        : timer(END_INTERVAL);
+    const delay = (thrown: unknown) => {
+      const isLate = asyncScheduler.now() + END_INTERVAL >= (this.held.record.executor?.until ?? 0);
+      if (isLate || thrown instanceof RivuletError || isEnded(thrown)) throw thrown;
+      return timer(END_INTERVAL);
     };
-    return record.write(end).pipe(retry({ delay: again }));
+    return concat(undo, this.held.write(end).pipe(retry({ delay }))).pipe(
+      catchError((thrown: unknown) => {
+        if (failure !== undefined) this.options.onError(failure);
+        throw thrown instanceof RunTakenError ? thrown : new ExecutorLostError();
+      }),
+    );
   }
 }
-
-const unsettled = (thrown: unknown): Observable<never> =>
-  throwError(() => (thrown instanceof RunTakenError ? thrown : new ExecutorLostError()));
 
 /** Ends the record of a run that nobody executes, and nobody can resume. Emits the record. */
 export const settleLost = <C>(kernel: Kernel<C>, { record, version }: StoredRun): Observable<StoredRun> =>
   defer(() => {
     const lost = { ...record, ...changeAtFailure(new RunNotFoundError(), (thrown) => kernel.describe(thrown)) };
-    return kernel.store.put(lost, version).pipe(
-      map((isDone) => {
-        if (!isDone) throw new RunTakenError();
-        return { record: lost, version: version + 1 };
-      }),
-    );
+    return kernel.store.put(lost, version).pipe(requireDone({ record: lost, version: version + 1 }));
   });
 
 /** The fields that a checkpoint replaces. */

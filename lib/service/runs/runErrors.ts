@@ -80,7 +80,3 @@ export const isElsewhere = (thrown: unknown): thrown is Error =>
 
 /** The run has been left, here or by another process, before it has failed. */
 export const hasNoOutcome = (thrown: unknown): boolean => isElsewhere(thrown) || thrown instanceof RunAbandonedError;
-
-/** The run goes on, here or elsewhere. */
-export const isLeft = (thrown: unknown): boolean =>
-  thrown instanceof RunTakenError || thrown instanceof RunAbandonedError || thrown instanceof RunParkedError;

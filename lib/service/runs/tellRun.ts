@@ -55,8 +55,8 @@ const isQueued = <C>(record: RunRecord, { executor }: Kernel<C>): boolean =>
   ['running', 'parked'].includes(record.state) && !record.checkpoint?.open && executor.locate(record) === 'nowhere';
 
 function stopped(record: RunRecord): RunRecord {
-  const { text = '', thinking = '', messages = [], metadata } = record.checkpoint?.emitted ?? {};
-  const { usage = {}, turn: turns = 0 } = record.checkpoint?.state ?? {};
+  const { emitted, state: { usage, turn: turns } = { usage: {}, turn: 0 } } = record.checkpoint ?? {};
+  const { text = '', thinking = '', messages = [], metadata } = emitted ?? {};
   const content = { text, thinking, messages, answer: answerOf(messages), ...(metadata ? { metadata } : {}) };
   const result: RunResult = { ...content, output: undefined, finishReason: 'stopped', usage, turns };
   return { ...record, ...changeAtEnd(result, {}) };
