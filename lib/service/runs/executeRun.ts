@@ -19,7 +19,7 @@ import { RequestError } from '../http/requestError.js';
 import type { RunAudience } from '../publicEvents.js';
 import { RunTakenError } from './runErrors.js';
 import type { RunLog } from '../ports/runLog.js';
-import type { RunRecord, RunStore, StoredRun } from '../ports/runStore.js';
+import type { RunRecord, RunStore } from '../ports/runStore.js';
 import { DEFAULT_LEASE } from '../ports/guardPorts.js';
 import { writeFirst, WrittenEvents } from './writeFirst.js';
 
@@ -29,8 +29,6 @@ const MIN_LEASE = 1000;
 /** A run that this process is to execute. */
 export interface RunPlan extends RunAudience, EndOfRun {
   readonly record: Omit<RunRecord, 'state' | 'updated' | 'attempt' | 'executor'>;
-  /** The record that the store has under this id. Default: none. */
-  readonly stored?: StoredRun | undefined;
   /**
    * The state of the record meanwhile: that of a run that has ended if only its log is completed, so that it does not
    * begin again if this process ends too. Default: `running`.
@@ -46,10 +44,6 @@ export interface RunPlan extends RunAudience, EndOfRun {
   readonly events: (controls: RunControls) => Observable<StreamEvent>;
   /** Subscribed after the record is written, before the run begins. If it fails, the record is deleted. */
   readonly begin?: Observable<never> | undefined;
-  /** Undoes `begin` if the run fails before it emits anything. */
-  readonly undo?: Observable<never> | undefined;
-  /** Whether the stored record is restored if the run fails before it emits anything. Default: false. */
-  readonly restores?: boolean | undefined;
 }
 
 /** About how many bytes a run holds at its start. */

@@ -3,18 +3,25 @@ import { RivuletError } from '../../core/errors.js';
 import type { RunResult } from '../../core/event.js';
 import { failedRunOf, messagesOfFailed } from '../../core/failedRun.js';
 import type { JsonObject } from '../../core/json/json.js';
-import type { Kernel } from '../kernel.js';
 import { isEnded } from '../ports/isEnded.js';
-import type { RunRecord, StoredRun } from '../ports/runStore.js';
-import type { ExecutorOptions, RunPlan } from './executeRun.js';
+import type { RunRecord, RunStore, StoredRun } from '../ports/runStore.js';
 import type { HeldRecord } from './heldRecord.js';
 import { requireDone } from './changeRecord.js';
 import { ExecutorLostError, hasNoOutcome, RunAbandonedError, RunNotFoundError, RunTakenError } from './runErrors.js';
+
+/** Describes the error of a failed run to its readers. */
+type Describe = (thrown: unknown) => JsonObject;
 
 /** What a run adds to its record at its end. */
 export interface EndOfRun {
   /** The messages of the inner runs so far. Default: none. */
   readonly inner?: (() => RunRecord['inner']) | undefined;
+  /** The record that the store has under this id. Default: none. */
+  readonly stored?: StoredRun | undefined;
+  /** Undoes `begin` if the run fails before it emits anything. */
+  readonly undo?: Observable<never> | undefined;
+  /** Whether the stored record is restored if the run fails before it emits anything. Default: false. */
+  readonly restores?: boolean | undefined;
   /** Returns more fields for the record at the end of the run. Default: none. */
   readonly ended?: ((result: RunResult) => Partial<RunRecord>) | undefined;
 }
@@ -31,9 +38,9 @@ export class RunEnd {
   isKnown = false;
 
   constructor(
-    private readonly plan: RunPlan,
+    private readonly plan: EndOfRun,
     private readonly held: HeldRecord,
-    private readonly options: Pick<ExecutorOptions, 'describe' | 'onError'>,
+    private readonly options: { readonly describe: Describe; readonly onError: (thrown: unknown) => void },
   ) {}
 
   /** Writes a result, before its reader has it. */
@@ -75,7 +82,10 @@ export class RunEnd {
 }
 
 /** Ends the record of a run that nobody executes, and nobody can resume. Emits the record. */
-export const settleLost = <C>(kernel: Kernel<C>, { record, version }: StoredRun): Observable<StoredRun> =>
+export const settleLost = (
+  kernel: { readonly store: RunStore; readonly describe: Describe },
+  { record, version }: StoredRun,
+): Observable<StoredRun> =>
   defer(() => {
     const lost = { ...record, ...changeAtFailure(new RunNotFoundError(), (thrown) => kernel.describe(thrown)) };
     return kernel.store.put(lost, version).pipe(requireDone({ record: lost, version: version + 1 }));
@@ -104,7 +114,7 @@ export const changeAtEnd = ({ checkpoint, ...result }: RunResult, plan: EndOfRun
   ...plan.ended?.({ checkpoint, ...result } as RunResult),
 });
 
-const changeAtFailure = (thrown: unknown, describe: (thrown: unknown) => JsonObject): Partial<RunRecord> => ({
+const changeAtFailure = (thrown: unknown, describe: Describe): Partial<RunRecord> => ({
   state: 'ended',
   ...atEnd(),
   checkpoint: undefined,
