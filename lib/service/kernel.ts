@@ -1,5 +1,5 @@
-import { AsyncSubject, catchError, concat, concatMap, defer, map } from 'rxjs';
-import { merge, of, throwError, type Observable } from 'rxjs';
+import { AsyncSubject, catchError, concat, concatMap, defaultIfEmpty, defer, EMPTY, map, merge, of } from 'rxjs';
+import { throwError, type Observable } from 'rxjs';
 import { ConfigurationError, RivuletError } from '../core/errors.js';
 import type { JsonObject } from '../core/json/json.js';
 import { requireNumber } from '../core/options.js';
@@ -12,19 +12,18 @@ import { readBody } from './http/readBody.js';
 import { elsewhere, lateStore, leaving, refusal, RequestError } from './http/requestError.js';
 import { observed, reportOnce } from './observed.js';
 import { createOwnerData, type OwnerData } from './ownerData.js';
-import { OwnerLimits } from './ownerLimits.js';
+import { OwnerLimits, tooManyPrompts } from './ownerLimits.js';
 import { guardLog, guardStore } from './ports/guardPorts.js';
 import type { RunLog, RunMessage } from './ports/runLog.js';
-import type { RunRecord, RunStore } from './ports/runStore.js';
+import type { RunRecord, RunStore, StoredRun } from './ports/runStore.js';
 import { publicEvents, type RunAudience } from './publicEvents.js';
-import { createRegistry, type RunTimes, type Runs } from './runs/createRuns.js';
-import { createExecutor, sizeOfPlan, type ExecutedRun, type Executor, type RunPlan } from './runs/executeRun.js';
+import { createRegistry, type Registry, type RunTimes, type Runs } from './runs/createRuns.js';
+import { Executor, sizeOfPlan, type ExecutedRun, type RunPlan } from './runs/executeRun.js';
 import { PromptInbox } from './runs/promptInbox.js';
-import { createSender, type SendMessage } from './runs/sendMessage.js';
 import { createWatch, remoteRun } from './runs/remoteRun.js';
 import { ownerIsMissing, RunAccess } from './runs/runAccess.js';
 import type { Client } from './client.js';
-import { hasNoOutcome, isElsewhere, RunAbandonedError } from './runs/runErrors.js';
+import { hasNoOutcome, isElsewhere, RunAbandonedError, RunFullError } from './runs/runErrors.js';
 import type { LoggedRun } from './runs/runLife.js';
 import type { SharedRun } from './runs/sharedRun.js';
 import { descriptionOf } from './runs/trustedDescription.js';
@@ -69,11 +68,9 @@ export class Kernel<C> implements OwnerData {
   readonly deleteRun: (id: string, owner: string) => Observable<never>;
 
   readonly limits: OwnerLimits;
-  private readonly send: SendMessage;
   private readonly gate;
-  readonly registry: Runs;
+  readonly registry: Registry;
   readonly locks = new WorkLocks();
-  private readonly started = new WeakMap<SharedRun, { readonly owner: string; readonly inbox: PromptInbox }>();
   /** Fails when this process leaves its readers to others: also those of runs that go on elsewhere. */
   private readonly left = new AsyncSubject<never>();
   private readonly watch;
@@ -101,14 +98,13 @@ export class Kernel<C> implements OwnerData {
     this.checkpoints = checkpoints;
     this.access = new RunAccess(this.store, options, this.onError, maxHistoryBytes);
     this.limits = new OwnerLimits(limits, this.store);
-    this.send = createSender(this.log, this.limits, limits);
     this.gate = createGate(browser);
     this.registry = createRegistry(this.log, options);
-    const { store, log, onError } = this;
-    const describe = (thrown: unknown) => this.describe(thrown);
-    const waits = { patience: this.durable ? 0 : patience };
-    this.executor = createExecutor(store, { lease, checkpoints, log, describe, onError, ...waits });
-    this.watch = createWatch(store, (record) => this.isExecuted(record), this.executor.lease / 3);
+    this.executor = new Executor(this.store, {
+      ...{ lease, checkpoints, log: this.log, onError: this.onError, patience: this.durable ? 0 : patience },
+      describe: (thrown) => this.describe(thrown),
+    });
+    this.watch = createWatch(this.store, (record) => this.isExecuted(record), this.executor.lease / 3);
     const data = createOwnerData(this.store, chatStore, (id, runOwner) => this.stopFor(id, runOwner));
     ({ exportData: this.exportData, deleteData: this.deleteData, deleteRun: this.deleteRun } = data);
     const forChats = chatStore && { store: chatStore, deleteRun: this.deleteRun, onError: this.onError };
@@ -135,7 +131,7 @@ export class Kernel<C> implements OwnerData {
       this.left.error(new RunAbandonedError());
       const { registry, locks, executor } = this;
       // A request that is being answered may have begun to start a run, which is stopped at once.
-      return concat(merge(registry.shutdown(how), concat(locks.idle, registry.shutdown(how))), executor.released);
+      return concat(merge(registry.shutdown(how), concat(locks.idle, registry.shutdown(how))), executor.writes.done);
     });
 
   handler(
@@ -144,7 +140,7 @@ export class Kernel<C> implements OwnerData {
   ): AgentHandler {
     const { ready, shutdown, exportData, deleteData } = this;
     const handle = (request: Request, incoming?: unknown) => {
-      this.access.incoming.set(request, incoming);
+      if (this.options.context) this.access.incoming.set(request, incoming);
       return this.gate(request, () => (this.isLeaving ? throwError(() => leaving()) : answer(request)), fail);
     };
     return Object.assign(handle, { ready, shutdown, exportData, deleteData });
@@ -180,6 +176,11 @@ export class Kernel<C> implements OwnerData {
     return this.register({ ...start, ...times, isExecuted }, () => this.executor.execute(plan));
   }
 
+  /** Does the work that starts a run, if the limits of its owner allow it. One that was stopped does nothing more. */
+  admit<T>(lockId: string, owner: string, work: Observable<T>, bytes: number): Observable<T> {
+    return defer(() => (this.locks.isStopped(lockId) ? work : this.limits.admit(owner, work, bytes)));
+  }
+
   /** Registers the run that the work emits: it counts for its owner, it can be joined, and a shutdown ends it. */
   register(start: Start, work: () => Observable<ExecutedRun>): Observable<LoggedRun> {
     const { id, owner, lockId, context, clientErrors, bytes, inbox = new PromptInbox(), isExecuted = true } = start;
@@ -188,7 +189,8 @@ export class Kernel<C> implements OwnerData {
       if (this.registry.get(id)) throw new RequestError(409, 'There is a run with this id.'); // of another owner
       return work();
     });
-    return this.limits.admit(
+    return this.admit(
+      lockId,
       owner,
       begin.pipe(
         map((events) => {
@@ -196,19 +198,14 @@ export class Kernel<C> implements OwnerData {
           const wrapTurn = this.options.omitRefused === false ? undefined : omitRefused;
           const { resumed } = events;
           const { onError } = this;
-          const { run } = this.registry.start(
-            // These operators come after the record is written, so it has what they remove.
-            (stop, cancel, prompts, opened) =>
-              events({ stop: isStopped ? of(undefined) : stop, cancel, prompts, wrapTurn }, opened, inbox).pipe(
-                this.limits.count(owner, () => bytes + inbox.bytes, resumed),
-                observed(isExecuted ? this.options : {}, { id, context: context as C, resumed }, onError),
-                publicEvents(this.browser, clientErrors),
-              ),
-            id,
-            { ...start, inbox },
-          );
-          this.started.set(run, { owner, inbox });
-          return run;
+          // These operators come after the record is written, so it has what they remove.
+          const create: Parameters<Registry['start']>[0] = (stop, cancel, prompts, failure) =>
+            events({ stop: isStopped ? of(undefined) : stop, cancel, prompts, wrapTurn }, failure, inbox).pipe(
+              this.limits.count(owner, () => bytes + inbox.bytes, resumed),
+              observed(isExecuted ? this.options : {}, { id, context: context as C, resumed }, onError),
+              publicEvents(this.browser, clientErrors),
+            );
+          return this.registry.start(create, id, { ...start, inbox }).run;
         }),
       ),
       bytes,
@@ -217,8 +214,8 @@ export class Kernel<C> implements OwnerData {
 
   /** The run of this process with an id; undefined if there is none, or if another owner has it. */
   runOf(id: string, owner: string): LoggedRun | undefined {
-    const run = this.registry.get(id);
-    return run && this.started.get(run)?.owner === owner ? run : undefined;
+    const entry = this.registry.find(id);
+    return entry?.owner === owner ? entry.run : undefined;
   }
 
   /** As `runOf`, but undefined too if the run has ended and the log has removed it: its record has the answer. */
@@ -237,17 +234,34 @@ export class Kernel<C> implements OwnerData {
     return remoteRun(this.log, id, merge(this.watch.lost(id), this.left), () => this.watch.check(id));
   }
 
-  /** Sends a message to a run, in whatever process it is. Emits whether there is such a run. */
-  tell(id: string, owner: string, message: RunMessage): Observable<boolean> {
+  /**
+   * Sends a message to a run, in whatever process it is. Emits whether there is such a run.
+   *
+   * @param stopLeft Stops a run that nobody executes; it emits nothing if there is nothing to stop.
+   */
+  tell(
+    id: string,
+    owner: string,
+    message: RunMessage,
+    stopLeft: (run: StoredRun) => Observable<boolean> = () => EMPTY,
+  ): Observable<boolean> {
     return this.tried(() => {
-      const run = this.registry.get(id);
-      if (run) return this.runOf(id, owner) ? this.tellHere(id, owner, run, message) : of(false);
-      if (this.locks.has(id)) return of(message.type === 'stop' && this.locks.stop(id, owner));
+      const run = this.registry.find(id);
+      if (run && run.owner !== owner) return of(false);
+      if (run && message.type === 'cancel') return of(this.registry.cancel(id, message.id));
+      const send = (taken?: string) => this.limits.send(this.log, id, owner, message, taken);
+      if (run && message.type !== 'stop') return send(run.inbox.taken);
+      // At once; the log of other processes has it too, if this one ends before the run does.
+      const isHere = message.type === 'stop' && (this.registry.stop(id) || this.locks.stop(id, owner));
+      if (run?.run.status === 'running') return this.log.isShared ? send().pipe(map(() => true)) : of(true);
+      if (!isHere && this.locks.has(id)) return of(false);
       return this.access.find(id, owner).pipe(
         concatMap((stored) => {
-          if (!stored || !this.isExecuted(stored.record)) return of(false);
-          if (!this.log.isShared) throw elsewhere();
-          return this.send(id, owner, message, stored.record.taken);
+          if (!stored) return of(isHere);
+          if (!this.isExecuted(stored.record)) return stopLeft(stored).pipe(defaultIfEmpty(isHere));
+          if (this.log.isShared) return send(stored.record.taken);
+          if (!isHere) throw elsewhere();
+          return of(true);
         }),
       );
     });
@@ -262,12 +276,6 @@ export class Kernel<C> implements OwnerData {
     return this.isClosing ? hasNoOutcome(thrown) : isElsewhere(thrown);
   }
 
-  private tellHere(id: string, owner: string, run: SharedRun, message: RunMessage): Observable<boolean> {
-    if (message.type === 'prompt' || message.type === 'answers')
-      return this.send(id, owner, message, this.started.get(run)?.inbox.taken);
-    return of(message.type === 'cancel' ? this.registry.cancel(id, message.id) : this.registry.stop(id));
-  }
-
   /** Stops a run whose data is deleted: it may be executed where it cannot be reached. */
   private stopFor(id: string, owner: string): Observable<boolean> {
     return this.tell(id, owner, { type: 'stop' }).pipe(
@@ -280,8 +288,9 @@ export class Kernel<C> implements OwnerData {
     return this.durable ? ['running', 'parked'].includes(record.state) : this.executor.locate(record) !== 'nowhere';
   }
 
-  /** The store has failed: the client asks again. */
+  /** The store has failed, or the log has no room: the client asks again. */
   private storeFailed(thrown: unknown): never {
+    if (thrown instanceof RunFullError) throw tooManyPrompts(this.limits.maxWaiting);
     if (thrown instanceof RequestError || thrown instanceof RivuletError) throw thrown;
     this.onError(thrown);
     throw lateStore();

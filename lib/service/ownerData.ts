@@ -2,7 +2,7 @@ import { concat, concatMap, count, defer, EMPTY, filter, ignoreElements, map, me
 import type { Observable } from 'rxjs';
 import { allPages } from './runs/allPages.js';
 import { isDeleted } from './chats/chatRecords.js';
-import type { ChatRecord, ChatStore } from './chats/chatStore.js';
+import type { ChatRecord, ChatStore, StoredChat } from './chats/chatStore.js';
 import type { RecordStore, StorableRecord, Stored } from './ports/recordStore.js';
 import type { RunRecord, RunStore, StoredRun } from './ports/runStore.js';
 
@@ -32,15 +32,12 @@ type StopRun = (id: string, owner: string) => Observable<unknown>;
 
 export function createOwnerData(store: RunStore, chats: ChatStore | undefined, stop: StopRun) {
   const ofChats = <T>(work: (chats: ChatStore) => Observable<T>) => (chats ? work(chats) : EMPTY);
-  const deletions = (owner: string): Observable<unknown> =>
+  const deleteChat = (all: ChatStore, { record, version }: StoredChat) => all.delete(record.id, version);
+  const deleteAll = (owner: string, rounds = MAX_ROUNDS): Observable<never> =>
     concat(
       recordsOf(store, owner).pipe(mergeMap((run) => deleteStored(store, run, stop), DELETES_AT_ONCE)),
-      ofChats((all) =>
-        recordsOf(all, owner).pipe(mergeMap(({ record, version }) => all.delete(record.id, version), DELETES_AT_ONCE)),
-      ),
-    );
-  const deleteAll = (owner: string, rounds: number): Observable<never> =>
-    deletions(owner).pipe(
+      ofChats((all) => recordsOf(all, owner).pipe(mergeMap((chat) => deleteChat(all, chat), DELETES_AT_ONCE))),
+    ).pipe(
       count(),
       concatMap((found) => {
         if (found === 0) return EMPTY;

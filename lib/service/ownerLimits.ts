@@ -4,9 +4,11 @@ import type { StreamEvent } from '../core/event.js';
 import { requireNumber } from '../core/options.js';
 import { usageOfError } from '../core/usageOfError.js';
 import { createUsageCounter } from '../core/usageCounter.js';
-import { RequestError } from './http/requestError.js';
+import { later, RequestError } from './http/requestError.js';
 import { OwnerUsage, type OwnerUsageOptions } from './ownerUsage.js';
+import type { RunLog, RunMessage } from './ports/runLog.js';
 import type { RunStore } from './ports/runStore.js';
+import { estimateSize } from './runs/estimateSize.js';
 import { isReplayed } from './runs/replayed.js';
 
 /**
@@ -34,6 +36,8 @@ export interface OwnerLimitOptions extends OwnerUsageOptions {
 
 export const DEFAULT_MAX_RUNS = 100;
 const DEFAULT_OWNER_BYTES = 67_108_864;
+const DEFAULT_WAITING_PROMPTS = 100;
+const DEFAULT_WAITING_BYTES = 8_388_608;
 
 /** What a request or a run of an owner holds. */
 interface Held {
@@ -45,14 +49,19 @@ export class OwnerLimits extends OwnerUsage {
   private readonly owners = new Map<string, Set<Held>>();
   private readonly maxRuns: number;
   private readonly maxBytes: number;
+  readonly maxWaiting: { readonly count: number; readonly bytes: number };
 
   constructor(options: OwnerLimitOptions, store: RunStore) {
     const { maxRunsPerOwner = DEFAULT_MAX_RUNS, maxOwnerBytes = DEFAULT_OWNER_BYTES } = options;
+    const { maxWaitingPrompts = DEFAULT_WAITING_PROMPTS, maxWaitingBytes = DEFAULT_WAITING_BYTES } = options;
     requireNumber('maxRunsPerOwner', maxRunsPerOwner, 1);
     requireNumber('maxOwnerBytes', maxOwnerBytes, 0);
+    requireNumber('maxWaitingPrompts', maxWaitingPrompts, 0);
+    requireNumber('maxWaitingBytes', maxWaitingBytes, 0);
     super(store, options);
     this.maxRuns = maxRunsPerOwner;
     this.maxBytes = maxOwnerBytes;
+    this.maxWaiting = { count: maxWaitingPrompts, bytes: maxWaitingBytes };
   }
 
   /** Does the work that starts a run, and counts as one. It fails with 413 or 429 if the owner has reached a limit. */
@@ -60,49 +69,53 @@ export class OwnerLimits extends OwnerUsage {
     return defer(() => {
       const runs = [...(this.owners.get(owner) ?? [])].filter(({ isRun }) => isRun);
       if (runs.length >= this.maxRuns) throw tooManyRuns(this.maxRuns);
-      this.requireRoom(owner, bytes);
-      return concat(this.requireBudget(owner), work).pipe(this.counted(owner, true, () => bytes));
+      return this.hold(owner, concat(this.requireBudget(owner), work), bytes, true);
     });
   }
 
-  /** Does other work that holds bytes of an owner. It fails with 413 or 429 if there is no room for them. */
-  hold<T>(owner: string, work: Observable<T>, bytes: number): Observable<T> {
-    return defer(() => {
-      this.requireRoom(owner, bytes);
-      return work.pipe(this.counted(owner, false, () => bytes));
-    });
+  /** Does work that holds bytes of an owner. It fails with 413 or 429 if there is no room for them. */
+  private hold<T>(owner: string, work: Observable<T>, bytes: number, isRun: boolean): Observable<T> {
+    this.requireRoom(owner, bytes);
+    return this.counted(owner, work, { isRun, bytes: () => bytes });
+  }
+
+  /**
+   * Sends a message to a run. It fails with a RunFullError if too many wait for it; a stop is always sent.
+   *
+   * @param taken The position of the last message that does not wait. Default: all wait.
+   */
+  send(log: RunLog, id: string, owner: string, message: RunMessage, taken = '0'): Observable<boolean> {
+    if (message.type === 'stop') return log.send(id, message);
+    const sent = log.send(id, message, { after: taken, ...this.maxWaiting });
+    const counted = message.type === 'prompt' ? concat(this.countPrompt(owner), sent) : sent;
+    return defer(() => this.hold(owner, counted, estimateSize(message), false));
   }
 
   /** Counts a run from its subscription to its end, what its turns use, and what it holds, which may grow. */
   count(owner: string, bytes = () => 0, resumed?: Checkpoint): MonoTypeOperatorFunction<StreamEvent> {
-    return (events) => {
-      const usageOf = createUsageCounter(resumed);
-      return events.pipe(
-        tap({
+    return (events) =>
+      defer(() => {
+        const usageOf = createUsageCounter(resumed);
+        const counted = tap<StreamEvent>({
           next: (event) => {
             const used = isReplayed(event) ? undefined : usageOf(event);
             if (used) this.spend(owner, used);
           },
           error: (thrown: unknown) => this.spend(owner, usageOfError(thrown)),
-        }),
-        this.counted(owner, true, bytes),
-      );
-    };
+        });
+        return this.counted(owner, events.pipe(counted), { isRun: true, bytes });
+      });
   }
 
-  private counted<T>(owner: string, isRun: boolean, bytes: () => number): MonoTypeOperatorFunction<T> {
-    return (source) =>
-      defer(() => {
-        const own = { isRun, bytes };
-        const all = this.owners.get(owner) ?? new Set();
-        this.owners.set(owner, all.add(own));
-        return source.pipe(
-          finalize(() => {
-            all.delete(own);
-            if (all.size === 0) this.owners.delete(owner);
-          }),
-        );
-      });
+  private counted<T>(owner: string, work: Observable<T>, held: Held): Observable<T> {
+    const all = this.owners.get(owner) ?? new Set();
+    this.owners.set(owner, all.add(held));
+    return work.pipe(
+      finalize(() => {
+        all.delete(held);
+        if (all.size === 0) this.owners.delete(owner);
+      }),
+    );
   }
 
   private requireRoom(owner: string, bytes: number): void {
@@ -113,12 +126,10 @@ export class OwnerLimits extends OwnerUsage {
 }
 
 export const tooManyRuns = (max: number) =>
-  new RequestError(
-    429,
-    `At most ${max} runs of a user are executed at once. Ask again when one has ended.`,
-    { 'retry-after': '5' },
-    { code: 'too_many_runs', params: { max } },
-  );
+  later(429, `At most ${max} runs of a user are executed at once. Ask again when one has ended.`, 5, {
+    code: 'too_many_runs',
+    params: { max },
+  });
 
 const tooLarge = (max: number) =>
   new RequestError(
@@ -129,9 +140,15 @@ const tooLarge = (max: number) =>
   );
 
 const tooMuch = (max: number) =>
-  new RequestError(
+  later(429, `The runs of a user may have at most ${max} bytes. Ask again when one has ended.`, 5, {
+    code: 'runs_too_large',
+    params: { max },
+  });
+
+export const tooManyPrompts = (params: OwnerLimits['maxWaiting']) =>
+  later(
     429,
-    `The runs of a user may have at most ${max} bytes. Ask again when one has ended.`,
-    { 'retry-after': '5' },
-    { code: 'runs_too_large', params: { max } },
+    `At most ${params.count} prompts, and ${params.bytes} bytes, wait for a run. Send this one again later.`,
+    5,
+    { code: 'too_many_prompts', params },
   );

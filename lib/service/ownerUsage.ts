@@ -3,7 +3,7 @@ import { asArray } from '../core/json/json.js';
 import { requireNumber } from '../core/options.js';
 import { costOf, type Prices } from '../core/prices.js';
 import type { Usage } from '../core/usage.js';
-import { RequestError } from './http/requestError.js';
+import { later } from './http/requestError.js';
 import type { RunRecord, RunStore } from './ports/runStore.js';
 import { changeRecord } from './runs/changeRecord.js';
 import { WorkLocks } from './runs/workLocks.js';
@@ -176,17 +176,13 @@ function countsOf(record: RunRecord | undefined, now: number): OwnerCounts {
 /** The id of a record is ASCII. */
 const idOf = (owner: string): string => `owner.${encodeURIComponent(owner)}`;
 
-const inSeconds = (wait: number) => ({ 'retry-after': String(Math.max(1, Math.ceil(wait / 1000))) });
+const inSeconds = (wait: number) => Math.max(1, Math.ceil(wait / 1000));
 
 const tooManyPrompts = (max: number, wait: number) =>
-  new RequestError(
-    429,
-    `At most ${max} prompts per minute are accepted from a user. Ask again later.`,
-    inSeconds(wait),
-    { code: 'prompt_rate', params: { max } },
-  );
+  later(429, `At most ${max} prompts per minute are accepted from a user. Ask again later.`, inSeconds(wait), {
+    code: 'prompt_rate',
+    params: { max },
+  });
 
 const overBudget = (wait: number) =>
-  new RequestError(429, 'The budget of this user is used up for now. Ask again later.', inSeconds(wait), {
-    code: 'budget',
-  });
+  later(429, 'The budget of this user is used up for now. Ask again later.', inSeconds(wait), { code: 'budget' });

@@ -136,18 +136,10 @@ function publicMessage(message: Message, partOf: (part: Part) => Part): Message 
 }
 
 function publicTurn(event: TurnEvent, metadata: Metadata | undefined): TurnEvent {
-  const { turn, finishReason, rawReason, usage, output } = event;
-  return {
-    type: 'turn',
-    turn,
-    finishReason,
-    ...omitUndefined({
-      rawReason: publicReason(rawReason),
-      usage: usage && addUsage(undefined, usage),
-      metadata,
-      output,
-    }),
-  };
+  const { turn, finishReason, output } = event;
+  const rawReason = publicReason(event.rawReason);
+  const usage = event.usage && addUsage(undefined, event.usage);
+  return { type: 'turn', turn, finishReason, ...omitUndefined({ rawReason, usage, metadata, output }) };
 }
 
 function publicResult(
@@ -156,22 +148,13 @@ function publicResult(
   metadata: Metadata | undefined,
 ): RunResult {
   const { text, answer, thinking, output, finishReason, turns, cost, waiting } = result;
+  const rawReason = publicReason(result.rawReason);
+  const prompts = result.prompts?.map(messageOf);
   return {
-    text,
-    answer,
-    thinking,
-    output,
+    ...{ text, answer, thinking, output, finishReason, turns },
     messages: result.messages.map(messageOf),
-    finishReason,
     usage: addUsage(undefined, result.usage),
-    turns,
-    ...omitUndefined({
-      rawReason: publicReason(result.rawReason),
-      cost,
-      metadata,
-      prompts: result.prompts?.map(messageOf),
-      waiting,
-    }),
+    ...omitUndefined({ rawReason, cost, metadata, prompts, waiting }),
   };
 }
 

@@ -23,7 +23,7 @@ export type BrowserOptions = GateOptions &
   Pick<ServerSentEventsOptions, 'describeError'>;
 
 /** What clients may use of a service. */
-export interface LimitOptions extends OwnerLimitOptions {
+interface LimitOptions extends OwnerLimitOptions {
   /** The size of a request that is answered with 413, in bytes. Default: 20 MiB; 4 MiB for `useChat`. */
   readonly maxBodyBytes?: number | undefined;
   /** The size of the stored conversation before a run, in bytes. A longer one is refused with 413. Default: 32 MiB. */

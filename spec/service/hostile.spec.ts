@@ -12,7 +12,7 @@ import type { Chunk } from '../../lib/core/chunk.js';
 import type { RunResult, StreamEvent } from '../../lib/core/event.js';
 import { agentHandler } from '../../lib/service/http/agentHandler.js';
 import type { AgentHandlerOptions } from '../../lib/service/http/agentHandler.js';
-import { createExecutor } from '../../lib/service/runs/executeRun.js';
+import { Executor } from '../../lib/service/runs/executeRun.js';
 import { ExecutorLostError } from '../../lib/service/runs/runErrors.js';
 import { writeFirst } from '../../lib/service/runs/writeFirst.js';
 import { memoryStore } from '../../lib/service/stores/memory/memoryStore.js';
@@ -166,7 +166,7 @@ const result = { type: 'result', result: { messages: [], text: '' } as unknown a
 describe('the record of a run', () => {
   const execute = (store: RunStore, source: Observable<StreamEvent>, checkpoints = false, stored?: StoredRun) => {
     const errors: unknown[] = [];
-    const executor = createExecutor(store, {
+    const executor = new Executor(store, {
       checkpoints,
       describe: () => ({ code: 'internal' }),
       onError: (thrown) => errors.push(thrown),
@@ -248,18 +248,21 @@ describe('the record of a run', () => {
   });
 
   it('reports why a run failed if its end cannot be written: whoever reads the record next settles it', () => {
-    const store = mapStore(undefined, ({ state }) => {
-      if (state === 'ended') throw new Error('The store is away.');
+    virtual((flush) => {
+      const store = mapStore(undefined, ({ state }) => {
+        if (state === 'ended') throw new Error('The store is away.');
+      });
+      const { log, errors } = execute(
+        store,
+        concat(
+          of({ type: 'text', text: 'a' }),
+          throwError(() => new Error('Why')),
+        ),
+      );
+      flush();
+      expect(log.error).toBeInstanceOf(ExecutorLostError);
+      expect(errors).toMatchObject([{ message: 'Why' }]);
     });
-    const { log, errors } = execute(
-      store,
-      concat(
-        of({ type: 'text', text: 'a' }),
-        throwError(() => new Error('Why')),
-      ),
-    );
-    expect(log.error).toBeInstanceOf(ExecutorLostError);
-    expect(errors).toMatchObject([{ message: 'Why' }]);
   });
 
   it('passes each event before the error of the run, also those that wait for the store', () => {

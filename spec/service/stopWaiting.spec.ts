@@ -6,10 +6,12 @@ import { remoteAgent } from '../../lib/chat/remoteAgent.js';
 import { tool } from '../../lib/core/tool.js';
 import type { Tool } from '../../lib/core/tool.js';
 import { createService } from '../../lib/service/createService.js';
+import type { ServiceOptions } from '../../lib/service/serviceOptions.js';
 import { agentHandler } from '../../lib/service/http/agentHandler.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import { agentTool } from '../../lib/tools/agentTool.js';
 import { askTool } from '../../lib/tools/askTool.js';
+import { followingId } from '../../lib/transport/randomId.js';
 import { shutDown } from '../support/services.js';
 import { mapStore } from '../support/stores.js';
 
@@ -26,6 +28,8 @@ const calls = () =>
   scriptedModel(({ messages }) => (messages.length > 1 ? 'Done.' : [toolCall('act', { prompt: 'Go.' }, 'c1')]));
 const inner = createAgent({ model: calls(), tools: [asks] });
 
+type LimitOptions = ServiceOptions<string>['limits'];
+
 /** What a run waits for. */
 const tools: Readonly<Record<string, Tool>> = {
   'an approval': tool({ name: 'act', description: 'Acts.', needsApproval: true, execute: () => 'acted' }),
@@ -35,11 +39,11 @@ const tools: Readonly<Record<string, Tool>> = {
 };
 
 /** A process of a service whose agent calls a tool. */
-function startProcess(act: Tool, store: ReturnType<typeof mapStore>, patience?: number) {
+function startProcess(act: Tool, store: ReturnType<typeof mapStore>, patience?: number, limits: LimitOptions = {}) {
   const agent = createAgent({ model: calls(), tools: [act] });
   const context = (request: Request) => request.headers.get('x-user') ?? 'ann';
   const owner = (user: string) => user;
-  const service = createService<string>({ agent, store, checkpoints: true, patience, context, owner });
+  const service = createService<string>({ agent, store, checkpoints: true, patience, limits, context, owner });
   open.push(service);
   const handler = agentHandler(service);
   const ask = (method: string, id: string, body?: object, user = 'ann') =>
@@ -82,6 +86,20 @@ describe('a stop of a run that waits', () => {
     expect(await settled(store)).toEqual(result);
     const late = await ask('POST', crypto.randomUUID(), { resume: id, results: { c1: 'late' } });
     expect(await late.text()).toContain('not_waiting');
+  });
+
+  it.each<readonly [string, LimitOptions, number]>([
+    ['prompts per minute', { maxPromptsPerMinute: 1 }, 429],
+    ['bytes', { maxOwnerBytes: 1 }, 413],
+  ])('is not refused, as a resume without an answer is, if its owner has no %s left', async (_, limits, refused) => {
+    const store = mapStore();
+    const id = crypto.randomUUID();
+    const before = startProcess(asks, store, undefined, limits?.maxOwnerBytes === undefined ? limits : {});
+    await (await before.ask('POST', id, { input: 'Go.' })).text();
+    const { ask } = startProcess(asks, store, undefined, limits);
+    expect((await ask('POST', crypto.randomUUID(), { resume: id })).status).toBe(refused);
+    expect((await ask('DELETE', id)).status).toBe(204);
+    expect(store.records.get(followingId(id))?.record.result?.finishReason).toBe('stopped'); // it is confirmed when it is written
   });
 
   it('in memory, and whose process has ended, ends it in another process', async () => {

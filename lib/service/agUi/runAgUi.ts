@@ -1,4 +1,4 @@
-import { asyncScheduler, concat, concatMap, defer, EMPTY, filter, ignoreElements, NEVER, of, tap } from 'rxjs';
+import { asyncScheduler, concat, concatMap, defer, filter, ignoreElements, NEVER, of, tap } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { Checkpoint } from '../../core/checkpoint.js';
 import type { StreamEvent } from '../../core/event.js';
@@ -10,7 +10,7 @@ import type { ExecutedRun } from '../runs/executeRun.js';
 import { writeFirst } from '../runs/writeFirst.js';
 import { rejectForbiddenEdits, requireFileUrls, type FileUrlOptions } from '../http/requestRules.js';
 import type { RunRecord, RunStore, StoredRun } from '../ports/runStore.js';
-import { namedId, RequestError } from '../http/requestError.js';
+import { later, namedId } from '../http/requestError.js';
 import { Kernel } from '../kernel.js';
 import type { HandledAgent } from '../handledAgent.js';
 import type { Client } from '../client.js';
@@ -96,11 +96,8 @@ export function agUiRun<C>(
         ignoreElements(),
       );
   const begun = kernel.limits.countPrompt(owner);
-  const start: ExecutedRun = (controls, opened = EMPTY) =>
-    concat(
-      opened,
-      defer(() => agent.stream([], { fragments: true, context, ...controls, history })),
-    ).pipe(
+  const start: ExecutedRun = (controls, failure) =>
+    (failure ?? defer(() => agent.stream([], { fragments: true, context, ...controls, history }))).pipe(
       // The checkpoint is written first: the client may answer as soon as it receives the end of the run.
       writeFirst((event) => (isResult(event) && event.result.checkpoint ? save(event.result.checkpoint) : undefined)),
     );
@@ -155,8 +152,7 @@ function newPrompts({ messages }: RunAgentInput, known: readonly unknown[]): rea
   return fromAgUiMessages(messages.slice(end + 1).filter(isNew));
 }
 
-const threadIsBusy = () =>
-  new RequestError(503, 'A run of this thread is being executed. Ask again.', { 'retry-after': '1' });
+const threadIsBusy = () => later(503, 'A run of this thread is being executed. Ask again.', 1);
 
 const notSaved = () =>
   new AgUiRequestError(

@@ -133,29 +133,14 @@ function saveChat<C>({
       }),
     );
   };
-  const conflicting = (chats: ChatRecords, { id, owner }: ChatRecord) => chats.found(id, owner).pipe(map(conflict));
-  const create = (record: ChatRecord, version: number, request: ChatRequest<C>): Observable<Response> => {
-    const { chats } = request;
-    return concat(
-      chats.requireRoom(record.owner, maxChats),
-      chats.store.put(record, version).pipe(
-        concatMap((isDone) => {
-          if (!isDone) return conflicting(chats, record);
-          return addTitle({ record, version: version + 1 }, request).pipe(
-            map((chat) => Response.json(withoutContent(chat))),
-          );
-        }),
-      ),
+  const put = (record: ChatRecord, version: number, request: ChatRequest<C>, isNew: boolean) =>
+    request.chats.store.put(record, version).pipe(
+      concatMap((isDone) => {
+        if (!isDone) return request.chats.found(record.id, record.owner).pipe(map(conflict));
+        const chat = { record, version: version + 1 };
+        return (isNew ? addTitle(chat, request) : of(chat)).pipe(map(summary));
+      }),
     );
-  };
-  const replace = (chats: ChatRecords, record: ChatRecord, version: number): Observable<Response> =>
-    chats.store
-      .put(record, version)
-      .pipe(
-        concatMap((isDone) =>
-          isDone ? of(Response.json(withoutContent({ record, version: version + 1 }))) : conflicting(chats, record),
-        ),
-      );
   return (request) => {
     const { id, client, chats } = request;
     return readBody(request.request, maxBytes).pipe(
@@ -166,10 +151,10 @@ function saveChat<C>({
             const updated = asyncScheduler.now();
             const isGone = before === undefined || isDeleted(before.record);
             if (!isGone && before.version !== version) return of(conflict(before));
-            if (!isGone) return replace(chats, { ...before.record, updated, saved }, version);
+            if (!isGone) return put({ ...before.record, updated, saved }, version, request, false);
             if (version > 0 || (before && !restore)) throw notFound();
             const record = { id, owner: client.owner, title: defaultTitle(promptOf(saved)), updated, saved };
-            return create(record, before?.version ?? 0, request);
+            return concat(chats.requireRoom(client.owner, maxChats), put(record, before?.version ?? 0, request, true));
           }),
         ),
       ),
@@ -183,7 +168,7 @@ const renameChat =
     readBody(request, maxBytes).pipe(
       map(readTitle),
       concatMap((title) => chats.update(id, client.owner, (record) => ({ ...record, title }))),
-      map((chat) => Response.json(withoutContent(chat))),
+      map(summary),
     );
 
 const removeChat: Answer<unknown> = ({ id, client: { owner }, service, chats }) =>
@@ -197,9 +182,7 @@ const removeChat: Answer<unknown> = ({ id, client: { owner }, service, chats }) 
     .pipe(map(() => new Response(null, { status: 204 })));
 
 const openChat: Answer<unknown> = ({ id, client, chats }) =>
-  chats
-    .found(id, client.owner)
-    .pipe(map((chat) => Response.json({ ...withoutContent(chat), saved: chat.record.saved }, { headers: NOT_CACHED })));
+  chats.found(id, client.owner).pipe(map((chat) => withContent(chat, { headers: NOT_CACHED })));
 
 const listChats = (chats: ChatRecords, owner: string, cursor?: string): Observable<ChatPage> =>
   chats.store.list({ owner, cursor }).pipe(
@@ -213,5 +196,9 @@ const listChats = (chats: ChatRecords, owner: string, cursor?: string): Observab
 
 const withoutContent = ({ record: { id, title, updated }, version }: StoredChat) => ({ id, title, updated, version });
 
-const conflict = (chat: StoredChat): Response =>
-  Response.json({ ...withoutContent(chat), saved: chat.record.saved }, { status: 409 });
+const summary = (chat: StoredChat): Response => Response.json(withoutContent(chat));
+
+const withContent = (chat: StoredChat, init: ResponseInit): Response =>
+  Response.json({ ...withoutContent(chat), saved: chat.record.saved }, init);
+
+const conflict = (chat: StoredChat): Response => withContent(chat, { status: 409 });

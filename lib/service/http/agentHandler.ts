@@ -1,4 +1,4 @@
-import { catchError, concatMap, map, of, tap, throwError, isObservable, type Observable } from 'rxjs';
+import { catchError, concatMap, isObservable, map, of, throwError, type Observable } from 'rxjs';
 import type { StreamEvent } from '../../core/event.js';
 import { RUN_ID_HEADER } from '../../transport/fromServerSentEvents.js';
 import { isUnguessable } from '../../transport/randomId.js';
@@ -18,7 +18,7 @@ import type { AgentRequest } from './browserRequest.js';
 import { listResponse } from './listResponse.js';
 import { rejectForbiddenEdits, requireFileUrls } from './requestRules.js';
 import { RequestError } from './requestError.js';
-import { fetchedPart, fileResponse } from './runFiles.js';
+import { fileResponse, withoutRunFiles } from './runFiles.js';
 import { createResponse, serverSentEvents } from './runResponse.js';
 
 export type AgentProtocolOptions = Pick<ServerSentEventsOptions, 'heartbeat'>;
@@ -79,39 +79,44 @@ export function agentHandler<C>(
   options: AgentHandlerOptions<C> = {},
 ): AgentHandler {
   const kernel = kernelOf(given, options);
-  const { chats } = kernel;
   return kernel.handler((request) => {
-    const { method, headers } = request;
-    const file = method === 'GET' ? readFileAddress(request.url) : undefined;
-    if (file) return kernel.tried(() => fileResponse(file, kernel.access.authorize(request), kernel.access));
-    if (asksForWaiting(request))
-      return inOrder(kernel, request, 'waiting', ({ owner }) =>
-        listResponse(request, (cursor) => waitingPage(kernel.store, owner, cursor)),
-      );
-    if (chats && isForChats(request)) {
-      const chat = new URL(request.url).searchParams.get('chat');
-      return inOrder(kernel, request, `chat:${chat}`, (client) => chats.answer(request, client));
-    }
-    const route = Object.hasOwn(routes, method) ? routes[method] : undefined;
-    if (!route) throw new RequestError(405, 'Send POST, PATCH or DELETE.', { allow: 'POST, PATCH, DELETE' });
-    const id = headers.get(RUN_ID_HEADER) ?? '';
-    if (!isUnguessable(id)) throw new RequestError(400, `Send a random UUID as the header ${RUN_ID_HEADER}.`);
-    return kernel.access
-      .authorize(request)
-      .pipe(concatMap((client) => route(kernel, { request, id, client, options })));
+    const answer = answerOf(kernel, request, options);
+    return kernel.access.authorize(request).pipe(concatMap(answer));
   });
 }
 
-interface RouteRequest<C> {
+type Answer<C> = (client: Client<C>) => Observable<Response>;
+
+/** @throws RequestError 400 or 405 */
+function answerOf<C>(kernel: Kernel<C>, request: Request, options: AgentProtocolOptions): Answer<C> {
+  const { access, chats, store } = kernel;
+  const { method, headers, url } = request;
+  const file = method === 'GET' ? readFileAddress(url) : undefined;
+  if (file) return ({ owner }) => kernel.tried(() => fileResponse(file, owner, access));
+  const inOrder = (what: string, answer: Answer<C>): Answer<C> => {
+    return (client) => kernel.locked(`${what}:${client.owner}`, client, () => answer(client));
+  };
+  if (asksForWaiting(request))
+    return inOrder('waiting', ({ owner }) => listResponse(request, (cursor) => waitingPage(store, owner, cursor)));
+  if (chats && isForChats(request)) {
+    const chat = new URL(url).searchParams.get('chat');
+    return inOrder(`chat:${chat}`, (client) => chats.answer(request, client));
+  }
+  const answer = Object.hasOwn(answers, method) ? answers[method] : undefined;
+  if (!answer) throw new RequestError(405, 'Send POST, PATCH or DELETE.', { allow: 'POST, PATCH, DELETE' });
+  const id = headers.get(RUN_ID_HEADER) ?? '';
+  if (!isUnguessable(id)) throw new RequestError(400, `Send a random UUID as the header ${RUN_ID_HEADER}.`);
+  return (client) => answer(kernel, { request, id, client, options });
+}
+
+interface RunRequest<C> {
   readonly request: Request;
   readonly id: string;
   readonly client: Client<C>;
   readonly options: AgentProtocolOptions;
 }
 
-type Route = <C>(kernel: Kernel<C>, request: RouteRequest<C>) => Observable<Response>;
-
-const postRun: Route = (kernel, { request, id, client, options }) => {
+const postRun = <C>(kernel: Kernel<C>, { request, id, client, options }: RunRequest<C>) => {
   // A client that has received nothing but the start may start again, in another process too.
   const lastId = request.headers.get('last-event-id') ?? '';
   const after = ['', '0'].includes(lastId) ? undefined : lastId;
@@ -129,7 +134,7 @@ const postRun: Route = (kernel, { request, id, client, options }) => {
   );
 };
 
-const tell: Route = (kernel, { request, id, client }) =>
+const tell = <C>(kernel: Kernel<C>, { request, id, client }: RunRequest<C>) =>
   (request.method === 'DELETE' ? of({}) : readBody(kernel, request)).pipe(
     concatMap((body: AgentRequest) =>
       body.resume === undefined && body.answers
@@ -139,25 +144,17 @@ const tell: Route = (kernel, { request, id, client }) =>
     map((isKnown) => new Response(null, { status: isKnown ? 204 : 404 })),
   );
 
-const routes: Readonly<Record<string, Route>> = { POST: postRun, PATCH: tell, DELETE: tell };
-
-/** Answers one after the other the requests of an owner for the same. */
-const inOrder = <C>(
-  kernel: Kernel<C>,
-  request: Request,
-  what: string,
-  answer: (client: Client<C>) => Observable<Response>,
-): Observable<Response> =>
-  kernel.access
-    .authorize(request)
-    .pipe(concatMap((client) => kernel.locked(`${what}:${client.owner}`, client, () => answer(client))));
+const answers: Readonly<Record<string, typeof postRun>> = { POST: postRun, PATCH: tell, DELETE: tell };
 
 const readBody = <C>(kernel: Kernel<C>, request: Request) =>
   kernel.readBody(request, MAX_PROMPT_BYTES).pipe(
-    map(readRequest),
-    tap((body) => {
-      requireFileUrls(fetchedPart(request.method, body), kernel.browser);
+    map((text) => {
+      const body = readRequest(text);
+      // A new run may name files of earlier ones: the service inserts them.
+      const isStart = request.method === 'POST' && body.input !== undefined;
+      requireFileUrls(isStart ? withoutRunFiles(body.input) : body, kernel.browser);
       rejectForbiddenEdits(body.answers?.decisions, kernel.browser);
+      return body;
     }),
   );
 

@@ -1,4 +1,4 @@
-import { catchError, defer, firstValueFrom, map, of, type Observable } from 'rxjs';
+import { catchError, defer, firstValueFrom, of, type Observable } from 'rxjs';
 import { ConfigurationError } from '../../core/errors.js';
 import { RequestError } from './requestError.js';
 
@@ -28,14 +28,15 @@ export type Gate = (
 export function createGate({ allowedHosts, allowedOrigins }: GateOptions): Gate {
   const hosts = allowedHosts && new Set(allowedHosts.map((name) => name.toLowerCase()));
   const origins = new Set(allowedOrigins?.map(requireOrigin));
-  const isChecked = allowedHosts !== undefined || allowedOrigins !== undefined;
+  const isChecked = (allowedHosts ?? allowedOrigins) !== undefined;
   const check = (request: Request): Response | undefined => {
-    const host = hostOf(request);
-    if (hosts && !hosts.has(hostName(host))) throw new RequestError(421, 'This service does not have that name.');
+    if (!isChecked) return undefined;
+    if (hosts && !hosts.has(hostName(hostOf(request))))
+      throw new RequestError(421, 'This service does not have that name.');
     const origin = request.headers.get('origin');
     if (origin === null) return undefined;
     const isAllowed = origins.has(origin);
-    if (isChecked && !isAllowed && !isOwn(origin, host))
+    if (!isAllowed && !isOwn(origin, hostOf(request)))
       throw new RequestError(403, 'Pages of this origin may not use the service.');
     const isPreflight = request.method === 'OPTIONS' && request.headers.has('access-control-request-method');
     return isPreflight && isAllowed
@@ -43,7 +44,6 @@ export function createGate({ allowedHosts, allowedOrigins }: GateOptions): Gate 
       : undefined;
   };
   const admit = ({ headers }: Request, response: Response): Response => {
-    if (origins.size === 0) return response;
     response.headers.append('vary', 'origin');
     const origin = headers.get('origin');
     if (origin === null || !origins.has(origin)) return response;
@@ -52,17 +52,16 @@ export function createGate({ allowedHosts, allowedOrigins }: GateOptions): Gate 
     response.headers.set('access-control-expose-headers', 'retry-after, x-vercel-ai-ui-message-stream');
     return response;
   };
-  return (request, answer, fail) =>
-    firstValueFrom(
-      defer(() => {
-        const preflight = check(request);
-        return preflight ? of(preflight) : answer();
-      }).pipe(
-        catchError((thrown: unknown) => of(fail(thrown))),
-        map((response) => admit(request, response)),
-      ),
-      { defaultValue: new Response(null, { status: 500 }) }, // a store has emitted nothing
-    );
+  return (request, answer, fail) => {
+    const answered = defer(() => {
+      const preflight = check(request);
+      return preflight ? of(preflight) : answer();
+    }).pipe(catchError((thrown: unknown) => of(fail(thrown))));
+    return firstValueFrom(answered, { defaultValue: undefined }).then((response) => {
+      const known = response ?? new Response(null, { status: 500 }); // a store has emitted nothing
+      return origins.size === 0 ? known : admit(request, known);
+    });
+  };
 }
 
 /** The origin is allowed, so it may send the headers that it asks for: tokens have any name. */

@@ -1,6 +1,6 @@
 import { catchError, defer, from, map, reduce, timeout, throwError } from 'rxjs';
 import type { MonoTypeOperatorFunction, Observable, ObservableInput } from 'rxjs';
-import { brokenBody, lateBody, RequestError } from './requestError.js';
+import { RequestError } from './requestError.js';
 
 /** How long the identification of a client, and the body of a request, may take, in milliseconds. */
 const WORK_TIME = 30_000;
@@ -14,14 +14,14 @@ export const readBody = (request: Request, maxBytes: number): Observable<string>
     const decoder = new TextDecoder();
     let size = 0;
     return from((request.body ?? []) as ObservableInput<Uint8Array>).pipe(
-      catchError(() => throwError(() => brokenBody())),
+      catchError(() => throwError(() => new RequestError(400, 'The request could not be read.'))),
       reduce((text, bytes) => {
         size += bytes.length;
         if (size > maxBytes) throw tooLarge(maxBytes);
         return text + decoder.decode(bytes, { stream: true });
       }, ''),
       map((text) => text + decoder.decode()),
-      inTime(lateBody),
+      inTime(() => new RequestError(408, 'The body of the request did not arrive in time. Send it again.')),
     );
   });
 

@@ -32,22 +32,17 @@ export function refusal(thrown: unknown, onError: (thrown: unknown) => void): Re
   return Response.json(error.body(), { status: error.status, headers: error.headers });
 }
 
-/** The answer to a request for a run that another process executes. The client sends it again. */
-export const elsewhere = () =>
-  new RequestError(503, 'Another process executes this run. Ask again.', { 'retry-after': '5' });
+/** A refusal that passes: the client sends the request again. */
+export const later = (status: 429 | 503, message: string, seconds = 5, refused?: Refusal) =>
+  new RequestError(status, message, { 'retry-after': String(seconds) }, refused);
+
+/** The answer to a request for a run that another process executes. */
+export const elsewhere = () => later(503, 'Another process executes this run. Ask again.');
 
 /** The answer of a process that leaves its runs to another one. */
-export const leaving = () => new RequestError(503, 'This process ends. Ask again.', { 'retry-after': '1' });
+export const leaving = () => later(503, 'This process ends. Ask again.', 1);
 
-export const lateStore = () =>
-  new RequestError(503, 'The store of the service does not answer. Ask again.', { 'retry-after': '5' });
-
-export const lateContext = () =>
-  new RequestError(503, 'The service could not identify the client in time. Ask again.', { 'retry-after': '5' });
-
-export const lateBody = () => new RequestError(408, 'The body of the request did not arrive in time. Send it again.');
-
-export const brokenBody = () => new RequestError(400, 'The request could not be read.');
+export const lateStore = () => later(503, 'The store of the service does not answer. Ask again.');
 
 /** The longest name that a client may choose for a thread, a chat or a message. */
 const MAX_NAME_LENGTH = 200;

@@ -1,5 +1,4 @@
-import { concatMap, map, type Observable } from 'rxjs';
-import type { Client } from '../client.js';
+import { map, type Observable } from 'rxjs';
 import type { RunAccess } from '../runs/runAccess.js';
 import { filesIn, readFileAddress, type RunFile } from '../../transport/runFiles.js';
 import type { FilePart, Message, Part } from '../../core/message.js';
@@ -15,13 +14,10 @@ const fileOf = ({ input, result, failure }: RunRecord, index: number): FilePart 
 /** Answers a request for a file of a run. */
 export const fileResponse = (
   file: RunFile,
-  client: Observable<Client<unknown>>,
+  owner: string,
   access: Pick<RunAccess<unknown>, 'find'>,
 ): Observable<Response> =>
-  client.pipe(
-    concatMap(({ owner }) => access.find(file.run, owner)),
-    map((run) => toResponse(run && fileOf(run.record, file.index))),
-  );
+  access.find(file.run, owner).pipe(map((run) => toResponse(run && fileOf(run.record, file.index))));
 
 function toResponse(file: FilePart | undefined): Response {
   const bytes = file?.data === undefined ? undefined : bytesOf(file.data);
@@ -50,15 +46,6 @@ function bytesOf(data: string): Uint8Array<ArrayBuffer> | undefined {
 /** The ids of the runs whose files are named in messages. */
 export const runsOfFiles = (messages: readonly Message[]): readonly string[] =>
   filesIn(messages).flatMap(({ url }) => readFileAddress(url ?? '')?.run ?? []);
-
-interface PromptRequest {
-  readonly resume?: string | undefined;
-  readonly input?: readonly Message[] | undefined;
-}
-
-/** The part of a request whose addresses somebody fetches: the service inserts the files of runs into a prompt. */
-export const fetchedPart = (method: string, body: PromptRequest): unknown =>
-  method === 'POST' && body.resume === undefined && body.input ? withoutRunFiles(body.input) : body;
 
 export const withoutRunFiles = (messages: readonly Message[]): readonly Message[] =>
   messages

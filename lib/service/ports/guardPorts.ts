@@ -5,7 +5,7 @@ import { isSameJson } from '../../core/json/equal.js';
 import type { RecordStore, StorableRecord } from './recordStore.js';
 import { isEnded } from './isEnded.js';
 import { RunNotFoundError } from '../runs/runErrors.js';
-import type { RunLog } from './runLog.js';
+import type { LogState, RunLog } from './runLog.js';
 
 /** How a port is guarded. */
 interface GuardOptions {
@@ -21,19 +21,17 @@ export const DEFAULT_LEASE = 30_000;
 const TIME_LIMIT = 0.3;
 const PAUSES = [0, 0.066];
 
-/** A call of a port. */
-interface Call<T> {
-  readonly name: string;
-  readonly work: () => Observable<T>;
-  /** The call after one whose outcome is not known. Default: the call is not repeated. */
-  readonly again?: (() => Observable<T>) | undefined;
-}
+type Work<T> = () => Observable<T>;
 
-/** Limits the time of each call, repeats what is safe to repeat, and reports a failure once. */
+/**
+ * Limits the time of each call, repeats what is safe to repeat, and reports a failure once.
+ *
+ * @param again The call after one whose outcome is not known. `undefined`: the call is not repeated.
+ */
 const createGuard =
   (options: GuardOptions) =>
-  <T>(call: Call<T>): Observable<T> =>
-    new Observable<T>((out) => new GuardedCall(out, call, options).attempt(call.work));
+  <T>(name: string, work: Work<T>, again: Work<T> | undefined): Observable<T> =>
+    new Observable<T>((out) => new GuardedCall(out, name, again, options).attempt(work));
 
 /** A class, and not closures: a run makes a call for each delta, and most are answered at once. */
 class GuardedCall<T> implements Observer<T> {
@@ -42,17 +40,18 @@ class GuardedCall<T> implements Observer<T> {
 
   constructor(
     private readonly out: Subscriber<T>,
-    private readonly call: Call<T>,
+    private readonly name: string,
+    private readonly again: Work<T> | undefined,
     private readonly options: GuardOptions,
   ) {}
 
-  attempt(work: () => Observable<T>): void {
+  attempt(work: Work<T>): void {
     const calling = defer(work).subscribe(this);
     if (calling.closed) return; // at once: no timer is needed
     const timeLimit = TIME_LIMIT * this.lease;
     const late = () => {
       calling.unsubscribe();
-      this.error(new Error(`\`${this.call.name}\` has not answered for ${timeLimit} ms.`));
+      this.error(new Error(`\`${this.name}\` has not answered for ${timeLimit} ms.`));
     };
     // `timeout` of RxJS would leave a timer after a call that completes without a value.
     calling.add(asyncScheduler.schedule(late, timeLimit));
@@ -68,7 +67,7 @@ class GuardedCall<T> implements Observer<T> {
   }
 
   error(thrown: unknown): void {
-    const { again } = this.call;
+    const { again } = this;
     // An error of ours is an answer, such as that another process has the run.
     if (thrown instanceof RivuletError) {
       this.out.error(thrown);
@@ -93,9 +92,9 @@ export function guardStore<R extends StorableRecord>(
   options: GuardOptions = {},
 ): RecordStore<R> {
   const guard = createGuard(options);
-  const repeated = <T>(name: keyof RecordStore<R>, call: () => Observable<T>) => {
+  const repeated = <T>(name: keyof RecordStore<R>, call: Work<T>) => {
     const work = () => call().pipe(take(1));
-    return guard({ name: `store.${name}`, work, again: work });
+    return guard(`store.${name}`, work, work);
   };
   return {
     get: (id) => repeated('get', () => store.get(id)),
@@ -108,8 +107,7 @@ export function guardStore<R extends StorableRecord>(
           take(1),
           map((stored) => stored?.version === version + 1 && isSameJson(asJson(stored.record), asJson(record))),
         );
-      const again = () => work().pipe(concatMap((isDone) => (isDone ? of(true) : isWritten())));
-      return guard({ name: 'store.put', work, again });
+      return guard('store.put', work, () => work().pipe(concatMap((isDone) => (isDone ? of(true) : isWritten()))));
     },
   };
 }
@@ -120,6 +118,7 @@ const asJson = (record: StorableRecord): unknown => JSON.parse(JSON.stringify(re
 /** Guards a log, whose `state` shows whether a write whose answer was lost was done. Streams have no time limit. */
 export function guardLog(log: RunLog, options: GuardOptions = {}): RunLog {
   const guard = createGuard(options);
+  const state = (run: string) => log.state(run).pipe(take(1));
   const report = (thrown: unknown) => {
     if (!(thrown instanceof RivuletError)) options.onError?.(thrown);
   };
@@ -135,24 +134,22 @@ export function guardLog(log: RunLog, options: GuardOptions = {}): RunLog {
     messages: (run, from) => log.messages(run, from).pipe(tap({ error: report })),
     append(run, attempt, events) {
       const work = () => log.append(run, attempt, events);
-      return guard({ name: 'log.append', work, again: events.length === 0 ? work : undefined });
+      return guard('log.append', work, events.length === 0 ? work : undefined);
     },
     end(run, attempt, end) {
       const work = () => log.end(run, attempt, end);
-      const again = () =>
-        log.state(run).pipe(
-          take(1),
-          concatMap((state) => (state?.hasEnded && state.attempt === attempt ? EMPTY : work())),
-        );
-      return guard({ name: 'log.end', work, again });
+      const isDone = (found: LogState | undefined) => found?.hasEnded === true && found.attempt === attempt;
+      return guard('log.end', work, () => state(run).pipe(concatMap((found) => (isDone(found) ? EMPTY : work()))));
     },
-    state(run) {
-      const work = () => log.state(run).pipe(take(1));
-      return guard({ name: 'log.state', work, again: work });
-    },
+    state: (run) =>
+      guard(
+        'log.state',
+        () => state(run),
+        () => state(run),
+      ),
     send(run, message, room) {
       const work = () => log.send(run, message, room).pipe(take(1));
-      return guard({ name: 'log.send', work, again: message.type === 'prompt' ? undefined : work });
+      return guard('log.send', work, message.type === 'prompt' ? undefined : work);
     },
   };
 }

@@ -1,4 +1,5 @@
-import { concatMap, defer, of, type Observable } from 'rxjs';
+import { concatMap, defer, map, of, type Observable } from 'rxjs';
+import { RunTakenError } from './runErrors.js';
 import type { RunRecord, RunStore, StoredRun } from '../ports/runStore.js';
 
 /** How many times a change is retried after another request changed the record in the meantime. */
@@ -24,3 +25,10 @@ export const changeRecord = (
       );
     }),
   );
+
+/** Fails if the store has not done a write: another process has changed the record. */
+export const requireDone = <T>(result: T) =>
+  map((isDone: boolean) => {
+    if (!isDone) throw new RunTakenError();
+    return result;
+  });

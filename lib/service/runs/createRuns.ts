@@ -1,5 +1,5 @@
-import { asyncScheduler, concat, defer, finalize } from 'rxjs';
-import { merge, onErrorResumeNext, ReplaySubject, retry, Subject, throwError, type Observable } from 'rxjs';
+import { asyncScheduler, defer, finalize, merge, onErrorResumeNext, ReplaySubject, retry, Subject } from 'rxjs';
+import { throwError, type Observable } from 'rxjs';
 import type { CallAnswers } from '../../core/approval.js';
 import type { StreamEvent } from '../../core/event.js';
 import type { Message } from '../../core/message.js';
@@ -54,18 +54,18 @@ export interface RunControls {
   /** The option `wrapTurn` of the run. Default: none. */
   readonly wrapTurn?: WrapTurn | undefined;
   /** Completes when what the run has emitted is in its record. Absent: there are no checkpoints. */
-  readonly written?: Observable<never>;
+  readonly written?: Observable<never> | undefined;
   /** The options `answers` and `patience` of a run that may wait in memory. Absent: it ends as waiting at once. */
   readonly answers?: Observable<CallAnswers>;
   readonly patience?: number;
 }
 
-/** Creates a run from its notifiers. `opened` fails if the log is not open: nobody could read the run. */
+/** Creates a run from its notifiers. With `failure`, which fails, the log is not open: nobody could read the run. */
 type CreateRun<E extends StreamEvent> = (
   stop: Observable<void>,
   cancel: Observable<string>,
   prompts: Observable<Message>,
-  opened: Observable<never>,
+  failure?: Observable<never>,
 ) => Observable<E>;
 
 /** The runs of a service, by their ids. */
@@ -114,13 +114,24 @@ const LOG_READING_TIME = 600_000;
 const MESSAGE_READS = 10;
 const READ_INTERVAL = 1000;
 
-interface Entry {
-  readonly run: LoggedRun;
+/** What controls a run. */
+interface Controls {
+  /** A run may subscribe to it late, after its store has written. */
   readonly stop: ReplaySubject<void>;
   readonly cancel: Subject<string>;
   readonly inbox: PromptInbox;
+}
+
+interface Entry extends Controls {
+  readonly run: LoggedRun;
+  readonly owner: string | undefined;
   /** Until when the run can be joined. Undefined while it runs. */
   expires?: number;
+}
+
+/** The runs of a process, with their owners. */
+export interface Registry extends Runs {
+  find(id: string): Entry | undefined;
 }
 
 /**
@@ -142,7 +153,10 @@ export const createRuns = ({ log = memoryLog(), ...times }: RunsOptions = {}): R
   createRegistry(guardLog(log), times);
 
 /** `createRuns` for a log that is guarded. */
-export function createRegistry(log: RunLog, { grace = 60_000, keep = 60_000 }: Pick<RunTimes, 'grace' | 'keep'>): Runs {
+export function createRegistry(
+  log: RunLog,
+  { grace = 60_000, keep = 60_000 }: Pick<RunTimes, 'grace' | 'keep'>,
+): Registry {
   requireNumber('keep', keep, 0);
   requireNumber('grace', grace, 0);
   const entries = new Map<string, Entry>();
@@ -163,17 +177,16 @@ export function createRegistry(log: RunLog, { grace = 60_000, keep = 60_000 }: P
   const start = <E extends StreamEvent>(create: CreateRun<E>, id = randomId(), own: RunTimes = {}) => {
     const known = find(id);
     if (known) return { id, run: known.run as LoggedRun<E> };
-    const { keep: kept = keep, inbox = new PromptInbox() } = own;
-    const stop = new ReplaySubject<void>(1); // a run may subscribe to it late, after its store has written
-    const cancel = new Subject<string>();
-    const run: LoggedRun<E> = new RunLife<E>(listeningSource(create, { log, id, stop, cancel, inbox }), {
-      ...{ log, id, owner: own.owner, attempt: own.attempt, grace: own.grace ?? grace, keep: kept + LOG_READING_TIME },
+    const { keep: kept = keep, inbox = new PromptInbox(), owner, attempt } = own;
+    const controls: Controls = { stop: new ReplaySubject(1), cancel: new Subject(), inbox };
+    const run: LoggedRun<E> = new RunLife<E>(listeningSource(create, log, id, controls), {
+      ...{ log, id, owner, attempt, grace: own.grace ?? grace, keep: kept + LOG_READING_TIME },
       stop: () => {
         inbox.endAnswers(); // a run that waits for a person ends as waiting
-        stop.next();
+        controls.stop.next();
       },
     });
-    const entry: Entry = { run, stop, cancel, inbox };
+    const entry: Entry = { run, owner, ...controls };
     entries.set(id, entry);
     run.settled.subscribe({
       complete() {
@@ -183,12 +196,13 @@ export function createRegistry(log: RunLog, { grace = 60_000, keep = 60_000 }: P
       // Another process has it, or its record tells what there is.
       error: () => entries.get(id) === entry && entries.delete(id),
     });
-    if (isClosing) stop.next();
+    if (isClosing) controls.stop.next();
     run.start();
     return { id, run };
   };
   return {
     start,
+    find,
     get: (id) => find(id)?.run,
     attach: (id, after) => find(id)?.run.envelopes(after) ?? throwError(() => new RunNotFoundError()),
     stop(id) {
@@ -217,25 +231,12 @@ export function createRegistry(log: RunLog, { grace = 60_000, keep = 60_000 }: P
 
 /** The source of a run, with what the messages of its log say. */
 const listeningSource =
-  <E extends StreamEvent>(
-    create: CreateRun<E>,
-    controls: {
-      readonly log: RunLog;
-      readonly id: string;
-      readonly stop: Subject<void>;
-      readonly cancel: Subject<string>;
-      readonly inbox: PromptInbox;
-    },
-  ) =>
-  (opened: Observable<never>): Observable<E> =>
+  <E extends StreamEvent>(create: CreateRun<E>, log: RunLog, id: string, { stop, cancel, inbox }: Controls) =>
+  (failure?: Observable<never>): Observable<E> =>
     defer(() => {
-      const { log, id, stop, cancel, inbox } = controls;
-      const messages = concat(
-        opened,
-        defer(() => log.messages(id, inbox.seen)).pipe(
-          retry({ count: MESSAGE_READS, delay: READ_INTERVAL, resetOnSuccess: true }),
-        ),
-      );
+      const read = defer(() => log.messages(id, inbox.seen));
+      const messages =
+        failure ?? read.pipe(retry({ count: MESSAGE_READS, delay: READ_INTERVAL, resetOnSuccess: true }));
       const listening = messages.subscribe({
         next(sent) {
           const { message } = sent;
@@ -245,7 +246,7 @@ const listeningSource =
         },
         error: () => stop.next(), // nobody could stop it later
       });
-      return create(stop, cancel, inbox.prompts, opened).pipe(
+      return create(stop, cancel, inbox.prompts, failure).pipe(
         finalize(() => {
           listening.unsubscribe();
           inbox.clear();

@@ -43,10 +43,11 @@ export class EventLog<E extends StreamEvent> {
   }
 }
 
-/** An operator on the log, which is emitted again each time it has grown. `from` may throw. */
+/** An operator on the log, which is emitted again each time it has grown. `from` may throw. `first` is read at once. */
 export const readLog = <E extends StreamEvent>(
   from: () => string | undefined,
   receiver?: Receiver,
+  first?: EventLog<E>,
 ): OperatorFunction<EventLog<E>, Envelope<E>> =>
   createOperator<EventLog<E>, Envelope<E>>((out) => {
     let reader: LogReader<E> | undefined;
@@ -70,11 +71,13 @@ export const readLog = <E extends StreamEvent>(
       read();
     };
     if (receiver) out.add(receiver.drained.subscribe({ next: read, error: (thrown: unknown) => out.error(thrown) }));
+    const next = (log: EventLog<E>) => {
+      reader ??= log.reader(from());
+      read();
+    };
+    if (first) next(first);
     return {
-      next(log) {
-        reader ??= log.reader(from());
-        read();
-      },
+      next,
       error: (thrown) => endAfterRest(() => out.error(thrown)),
       complete: () => endAfterRest(() => out.complete()),
     };

@@ -1,15 +1,15 @@
-import { asyncScheduler, AsyncSubject, catchError, concat, defer, EMPTY, exhaustMap, finalize, interval } from 'rxjs';
-import { map, merge, of, onErrorResumeNext, Subject, takeUntil, throwError, type Observable } from 'rxjs';
+import { asyncScheduler, catchError, concat, defer, EMPTY, exhaustMap, finalize, interval, of, takeUntil } from 'rxjs';
+import { throwError, type Observable } from 'rxjs';
 import type { Checkpoint } from '../../core/checkpoint.js';
 import type { StreamEvent } from '../../core/event.js';
 import { isCheckpoint, isResult, isTurn } from '../../core/eventGuards.js';
-import { failedRunOf } from '../../core/failedRun.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { requireNumber } from '../../core/options.js';
 import { randomId } from '../../transport/randomId.js';
 import type { RunControls } from './createRuns.js';
 import { estimateSize } from './estimateSize.js';
-import { HeldRecord } from './heldRecord.js';
+import { HeldRecord, Writes } from './heldRecord.js';
+import { progress, RunEnd, type EndOfRun } from './runEnd.js';
 import { LiveAnswers } from './liveAnswers.js';
 import { onceOnly } from './onceOnly.js';
 import { leftEvent } from './leftEvent.js';
@@ -17,11 +17,10 @@ import type { PromptInbox } from './promptInbox.js';
 import { wrapBoth } from './wrapInnerRuns.js';
 import { RequestError } from '../http/requestError.js';
 import type { RunAudience } from '../publicEvents.js';
-import { ExecutorLostError, RunAbandonedError, RunTakenError, isLeft } from './runErrors.js';
+import { RunTakenError } from './runErrors.js';
 import type { RunLog } from '../ports/runLog.js';
-import type { RunRecord, RunStore, StoredRun } from '../ports/runStore.js';
+import type { RunRecord, RunStore } from '../ports/runStore.js';
 import { DEFAULT_LEASE } from '../ports/guardPorts.js';
-import { changeAtEnd, changeAtFailure, progress, type EndOfRun } from './recordChanges.js';
 import { writeFirst, WrittenEvents } from './writeFirst.js';
 
 /** In milliseconds. A garbage collection, or the way to the store, takes a good part of less. */
@@ -30,8 +29,6 @@ const MIN_LEASE = 1000;
 /** A run that this process is to execute. */
 export interface RunPlan extends RunAudience, EndOfRun {
   readonly record: Omit<RunRecord, 'state' | 'updated' | 'attempt' | 'executor'>;
-  /** The record that the store has under this id. Default: none. */
-  readonly stored?: StoredRun | undefined;
   /**
    * The state of the record meanwhile: that of a run that has ended if only its log is completed, so that it does not
    * begin again if this process ends too. Default: `running`.
@@ -47,35 +44,16 @@ export interface RunPlan extends RunAudience, EndOfRun {
   readonly events: (controls: RunControls) => Observable<StreamEvent>;
   /** Subscribed after the record is written, before the run begins. If it fails, the record is deleted. */
   readonly begin?: Observable<never> | undefined;
-  /** Undoes `begin` if the run fails before it emits anything. */
-  readonly undo?: Observable<never> | undefined;
-  /** Whether the stored record is restored if the run fails before it emits anything. Default: false. */
-  readonly restores?: boolean | undefined;
 }
 
 /** About how many bytes a run holds at its start. */
 export const sizeOfPlan = ({ record, bytes = 0 }: RunPlan): number => estimateSize(record) + bytes;
 
-/** The events of a run, for its notifiers. If `opened` fails, the run begins nothing, and its record says so. */
+/** The events of a run, for its notifiers. With `failure`, the run begins nothing, and its record says so. */
 export interface ExecutedRun {
-  (controls: RunControls, opened?: Observable<never>, inbox?: PromptInbox): Observable<StreamEvent>;
+  (controls: RunControls, failure?: Observable<never>, inbox?: PromptInbox): Observable<StreamEvent>;
   /** The checkpoint from which it is resumed. Default: it starts. */
   readonly resumed?: Checkpoint | undefined;
-}
-
-/** Executes runs, and writes their records. */
-export interface Executor {
-  /** How long a lease is valid, in milliseconds. */
-  readonly lease: number;
-  /** Returns where the run is executed, according to its record. */
-  locate(record: RunRecord): 'here' | 'elsewhere' | 'nowhere';
-  /**
-   * Takes a run over: its record says that this process executes it. Emits the events of the run once this is written.
-   * It fails with a RunTakenError if the store has another version of the record.
-   */
-  execute(plan: RunPlan): Observable<ExecutedRun>;
-  /** Completes when no record is being written. */
-  readonly released: Observable<never>;
 }
 
 /** What an executor needs of its service. */
@@ -94,153 +72,139 @@ export interface ExecutorOptions {
   readonly onError: (thrown: unknown) => void;
 }
 
-/** Creates the executor of this process. Its id is in the records of the runs that it executes. */
-export function createExecutor(store: RunStore, options: ExecutorOptions): Executor {
-  const { lease = DEFAULT_LEASE, onError, log } = options;
-  requireNumber('lease', lease, MIN_LEASE);
-  let executorId: string | undefined;
-  // Not before the first run: Cloudflare Workers refuse random values outside of a request.
-  const ownId = () => (executorId ??= randomId());
-  /** The records that are being written. */
-  const writing = new Set<Observable<never>>();
-  const newLease = () => ({ id: ownId(), until: asyncScheduler.now() + lease });
+/** Executes runs, and writes their records, which have its id. */
+export class Executor {
+  /** How long a lease is valid, in milliseconds. */
+  readonly lease: number;
+  readonly writes = new Writes();
+  private ownId: string | undefined;
+
+  constructor(
+    private readonly store: RunStore,
+    private readonly options: ExecutorOptions,
+  ) {
+    const { lease = DEFAULT_LEASE } = options;
+    requireNumber('lease', lease, MIN_LEASE);
+    this.lease = lease;
+  }
+
+  /** Returns where the run is executed, according to its record. */
+  locate({ executor }: RunRecord): 'here' | 'elsewhere' | 'nowhere' {
+    if (!executor || executor.until <= asyncScheduler.now()) return 'nowhere';
+    return executor.id === this.ownId ? 'here' : 'elsewhere';
+  }
+
+  /**
+   * Takes a run over: its record says that this process executes it. Emits the events of the run once this is written.
+   * It fails with a RunTakenError if the store has another version of the record.
+   */
+  execute(plan: RunPlan): Observable<ExecutedRun> {
+    return defer(() => {
+      const { stored, begin = EMPTY, undo = EMPTY } = plan;
+      const attempt = (stored?.record.attempt ?? 0) + 1;
+      const times = { updated: asyncScheduler.now(), executor: this.newLease() };
+      const taken: RunRecord = { ...plan.record, state: plan.state ?? 'running', attempt, ...times };
+      const record = new HeldRecord(this.store, taken, stored?.version ?? 0, this.writes);
+      /** What is still to be done with the record, if the run does not start: the request failed, or was too late. */
+      let cleanUp = () => this.finish(stored ? record.restore(stored.record) : record.delete());
+      const afterWrite = defer(() => {
+        cleanUp = () => this.release(record);
+        return EMPTY;
+      });
+      /** A request that was rejected has begun nothing. */
+      const undoBegin = (thrown: unknown) =>
+        concat(
+          thrown instanceof RequestError ? EMPTY : undo,
+          record.delete(),
+          throwError(() => thrown),
+        );
+      return concat(
+        record.write({}),
+        afterWrite,
+        begin.pipe(catchError(undoBegin)),
+        defer(() => {
+          cleanUp = () => undefined;
+          const run: ExecutedRun = (...given) => this.recorded(plan, record, ...given);
+          return of(Object.assign(run, { resumed: plan.resumed }));
+        }),
+      ).pipe(finalize(() => cleanUp()));
+    });
+  }
+
+  /** The events of a run, each after the record has what a crash could take back. The end of the run is in it, too. */
+  private recorded(
+    plan: RunPlan,
+    record: HeldRecord,
+    ...[controls, failure, inbox]: Parameters<ExecutedRun>
+  ): Observable<StreamEvent> {
+    const end = new RunEnd(plan, record, this.options);
+    const { checkpoints = this.options.checkpoints } = plan;
+    const { answers = plan.record.answersLeft } = plan.record;
+    const patience = checkpoints && inbox ? (this.options.patience ?? 0) : 0;
+    const live = checkpoints ? new LiveAnswers(plan.resumed, answers, patience > 0) : undefined;
+    const written = checkpoints ? new WrittenEvents() : undefined;
+    let hasBegun = false;
+    const write = (event: StreamEvent): Observable<never> | undefined => {
+      hasBegun = true;
+      inbox?.note(event);
+      live?.note(event);
+      if (isResult(event)) return end.writeResult(event.result);
+      const checkpoint = isCheckpoint(event) || isTurn(event) ? event.checkpoint : undefined;
+      if (!checkpoint || !live) return undefined;
+      const change = { ...progress, checkpoint, ...live.fields(checkpoint) };
+      return record.write({ ...change, inner: plan.inner?.(), taken: inbox?.taken, executor: this.newLease() });
+    };
+    const leave = () => {
+      if (end.isKnown) return;
+      if (checkpoints) this.release(record);
+      else this.finish(end.writeLeft());
+    };
+    const renewals = interval(this.lease / 3).pipe(
+      exhaustMap(() => {
+        if (end.isKnown) return EMPTY;
+        // What is taken is written with the checkpoint that has it, if there are checkpoints.
+        const change = { executor: this.newLease(), ...(checkpoints ? {} : { taken: inbox?.taken }) };
+        return record.write(change).pipe(catchError(ignoreUnlessTaken));
+      }),
+    );
+    const begin = () => {
+      const once = live && onceOnly(plan.record.begun, (begun) => record.write({ begun }));
+      const answers$ = patience > 0 && inbox && live?.receive(inbox, (fields) => record.write(fields));
+      return plan.events({
+        ...controls,
+        wrapTurn: wrapBoth(controls.wrapTurn, once),
+        written: written?.all,
+        ...(answers$ ? { answers: answers$, patience } : {}),
+      });
+    };
+    return (failure ?? defer(begin)).pipe(
+      writeFirst(write, written),
+      catchError((thrown: unknown) => end.writeFailure(thrown, hasBegun)),
+      finalize(leave),
+      takeUntil(renewals), // they emit nothing, and fail if another process has taken the run
+    );
+  }
+
+  private newLease() {
+    // Not before the first run: Cloudflare Workers refuse random values outside of a request.
+    const id = (this.ownId ??= randomId());
+    return { id, until: asyncScheduler.now() + this.lease };
+  }
 
   /** Does the last write of a record. Only a shutdown waits for it. If it fails, the lease expires. */
-  const finish = (work: Observable<never>): void => {
-    work.subscribe({ error: (thrown: unknown) => thrown instanceof RunTakenError || onError(thrown) });
-  };
+  private finish(work: Observable<never>): void {
+    const error = (thrown: unknown) => thrown instanceof RunTakenError || this.options.onError(thrown);
+    this.writes.complete(work).subscribe({ error });
+  }
+
   /** Another process may go on: one that shows the run learns it from the log. */
-  const release = (record: HeldRecord): void => {
-    const { id, attempt } = record;
+  private release(held: HeldRecord): void {
+    const { log } = this.options;
+    const { id, attempt } = held.record;
     const told = defer(() => (log?.isShared ? log.append(id, attempt, [leftEvent]) : EMPTY));
-    const work = new AsyncSubject<never>();
-    writing.add(work);
-    concat(record.write({ executor: undefined }), told)
-      .pipe(finalize(() => writing.delete(work)))
-      .subscribe(work);
-    finish(work);
-  };
-  const recording = { ...options, lease, newLease, finish, release };
-  return {
-    lease,
-    released: defer(() => onErrorResumeNext(...writing)),
-    locate({ executor }) {
-      if (!executor || executor.until <= asyncScheduler.now()) return 'nowhere';
-      return executor.id === ownId() ? 'here' : 'elsewhere';
-    },
-    execute: (plan) =>
-      defer(() => {
-        const { stored, begin = EMPTY, undo = EMPTY } = plan;
-        const attempt = (stored?.record.attempt ?? 0) + 1;
-        const times = { updated: asyncScheduler.now(), executor: newLease() };
-        const taken: RunRecord = { ...plan.record, state: plan.state ?? 'running', attempt, ...times };
-        const record = new HeldRecord(store, taken, stored?.version ?? 0, writing);
-        /** What is still to be done with the record, if the run does not start: the request failed, or was too late. */
-        let cleanUp = () => finish(stored ? record.restore(stored.record) : record.delete());
-        const afterWrite = defer(() => {
-          cleanUp = () => release(record);
-          return EMPTY;
-        });
-        /** A request that was rejected has begun nothing. */
-        const undoBegin = (thrown: unknown) =>
-          concat(
-            thrown instanceof RequestError ? EMPTY : undo,
-            record.delete(),
-            throwError(() => thrown),
-          );
-        return concat(
-          record.write({}),
-          afterWrite,
-          begin.pipe(catchError(undoBegin)),
-          defer(() => {
-            cleanUp = () => undefined;
-            const run: ExecutedRun = (...given) => runRecorded(plan, record, recording, ...given);
-            return of(Object.assign(run, { resumed: plan.resumed }));
-          }),
-        ).pipe(finalize(() => cleanUp()));
-      }),
-  };
+    this.finish(concat(held.write({ executor: undefined }), told));
+  }
 }
-
-interface Recording extends ExecutorOptions {
-  readonly lease: number;
-  readonly newLease: () => NonNullable<RunRecord['executor']>;
-  readonly finish: (work: Observable<never>) => void;
-  readonly release: (record: HeldRecord) => void;
-}
-
-/** The events of a run, each after the record has what a crash could take back. The end of the run is in it, too. */
-function runRecorded(
-  plan: RunPlan,
-  record: HeldRecord,
-  { describe, onError, lease, newLease, finish, release, ...recording }: Recording,
-  ...[controls, opened = EMPTY, inbox]: Parameters<ExecutedRun>
-): Observable<StreamEvent> {
-  const { checkpoints = recording.checkpoints } = plan;
-  const { answers = plan.record.answersLeft } = plan.record;
-  const patience = checkpoints && inbox ? (recording.patience ?? 0) : 0;
-  const live = new LiveAnswers(plan.resumed, answers, patience > 0);
-  const hasLeft = new Subject<void>();
-  let hasBegun = false;
-  let hasEnded = false;
-  const write = (event: StreamEvent): Observable<never> | undefined => {
-    hasBegun = true;
-    inbox?.note(event);
-    live.note(event);
-    if (isResult(event)) {
-      hasEnded = true;
-      return record.write(changeAtEnd(event.result, plan)).pipe(catchError(leftUnsettled));
-    }
-    const checkpoint = checkpoints && (isCheckpoint(event) || isTurn(event)) ? event.checkpoint : undefined;
-    if (!checkpoint) return undefined;
-    const change = { ...progress, checkpoint, ...live.fields(checkpoint) };
-    return record.write({ ...change, inner: plan.inner?.(), taken: inbox?.taken, executor: newLease() });
-  };
-  const fail = (thrown: unknown): Observable<never> => {
-    const failed = throwError(() => thrown);
-    if (hasEnded || isLeft(thrown)) return failed;
-    hasEnded = true;
-    const isBegun = hasBegun || failedRunOf(thrown) !== undefined;
-    const restored = plan.restores && !isBegun ? plan.stored?.record : undefined;
-    const undone = isBegun ? EMPTY : (plan.undo ?? EMPTY);
-    const written = concat(undone, record.write(restored ?? changeAtFailure(thrown, describe)));
-    const left = (unwritten: unknown) => {
-      onError(thrown); // its readers do not see it
-      return leftUnsettled(unwritten);
-    };
-    return concat(written.pipe(catchError(left)), failed);
-  };
-  const leave = () => {
-    hasLeft.next();
-    if (hasEnded) return;
-    if (checkpoints) release(record);
-    else finish(record.write(changeAtFailure(new RunAbandonedError(), describe))); // nobody resumes it
-  };
-  const renewals = interval(lease / 3).pipe(
-    // What is taken is written with the checkpoint that has it, if there are checkpoints.
-    map(() => ({ executor: newLease(), ...(checkpoints ? {} : { taken: inbox?.taken }) })),
-    exhaustMap((change) => record.write(change).pipe(catchError(ignoreUnlessTaken))),
-    takeUntil(hasLeft),
-  );
-  const written = new WrittenEvents();
-  const once = checkpoints && onceOnly(plan.record.begun, (begun) => record.write({ begun }));
-  return merge(
-    renewals, // first: the run may end at once
-    concat(
-      opened,
-      defer(() => {
-        const wrapTurn = wrapBoth(controls.wrapTurn, once);
-        const answered =
-          patience > 0 && inbox ? { answers: live.receive(inbox, (fields) => record.write(fields)), patience } : {};
-        return plan.events({ ...controls, wrapTurn, ...(checkpoints ? { written: written.all } : {}), ...answered });
-      }),
-    ).pipe(writeFirst(write, written), catchError(fail), finalize(leave)),
-  );
-}
-
-/** The end could not be written: whoever reads the record next settles it. */
-const leftUnsettled = (thrown: unknown): Observable<never> =>
-  throwError(() => (thrown instanceof RunTakenError ? thrown : new ExecutorLostError()));
 
 /** The store may be unreachable for a while. The lease says how long. */
 const ignoreUnlessTaken = (thrown: unknown): Observable<never> =>

@@ -1,11 +1,11 @@
-import { asyncScheduler, catchError, concat, concatMap, defer, EMPTY, of, scan, take, takeLast, takeWhile } from 'rxjs';
-import { throwError, type Observable } from 'rxjs';
+import { asyncScheduler, catchError, concat, concatMap, defer, EMPTY, ignoreElements, of, scan, take } from 'rxjs';
+import { takeLast, takeWhile, throwError, type Observable } from 'rxjs';
 import type { DurableRuns } from '../handledAgent.js';
 import { DEFAULT_MAX_RUNS, tooManyRuns } from '../ownerLimits.js';
 import type { Kernel } from '../kernel.js';
 import { allPages } from './allPages.js';
 import { sizeOfPlan, type RunPlan } from './executeRun.js';
-import { RunTakenError } from './runErrors.js';
+import { requireDone } from './changeRecord.js';
 import type { RunLog } from '../ports/runLog.js';
 import type { RunStore } from '../ports/runStore.js';
 
@@ -25,10 +25,7 @@ export function handOver(
   if (stored) return enqueue;
   const written = defer(() =>
     store.put({ ...record, state: 'running', updated: asyncScheduler.now(), attempt: 0 }, 0),
-  ).pipe(
-    take(1),
-    concatMap((isDone) => (isDone ? EMPTY : throwError(() => new RunTakenError()))),
-  );
+  ).pipe(take(1), requireDone(undefined), ignoreElements());
   const undone = (thrown: unknown) => concat(undo, store.delete(id, 1).pipe(concatMap(() => throwError(() => thrown))));
   return concat(written, begin.pipe(catchError(undone)), log.append(id, 1, []), enqueue);
 }
@@ -44,11 +41,12 @@ export const admitStored = <C>(kernel: Kernel<C>, plan: RunPlan, durable: Durabl
   const enqueue = (rank: number) => durable.enqueue(id, plan.context as C, rank);
   if (plan.stored) return handOver(kernel, plan, enqueue(0));
   const counted = ownerOf || maxRunsPerOwner < Infinity ? countRunning(kernel.store, owner, maxRunsPerOwner) : of(0);
-  return kernel.limits.admit(
+  return kernel.admit(
+    id,
     owner,
     counted.pipe(
       concatMap((count) => {
-        if (count >= maxRunsPerOwner) throw tooManyRuns(maxRunsPerOwner);
+        if (count >= maxRunsPerOwner && !kernel.locks.isStopped(id)) throw tooManyRuns(maxRunsPerOwner);
         return handOver(kernel, { ...plan, record: { ...plan.record, durable: durable.names } }, enqueue(count));
       }),
     ),

@@ -1,8 +1,23 @@
-import { AsyncSubject, catchError, concatMap, defaultIfEmpty, defer, finalize, ignoreElements, map } from 'rxjs';
-import { of, take, tap, throwError, type Observable } from 'rxjs';
+import { AsyncSubject, catchError, concatMap, defaultIfEmpty, defer, finalize, ignoreElements, of } from 'rxjs';
+import { onErrorResumeNext, take, tap, throwError, type Observable } from 'rxjs';
 import { createSemaphore } from '../../core/semaphore.js';
 import type { RunRecord, RunStore } from '../ports/runStore.js';
+import { requireDone } from './changeRecord.js';
 import { RunTakenError } from './runErrors.js';
+
+/** The writes of a process. Each is done to its end, also if nobody waits for it any more. */
+export class Writes {
+  private readonly open = new Set<Observable<never>>();
+  /** Completes when nothing is being written. */
+  readonly done: Observable<never> = defer(() => onErrorResumeNext(...this.open));
+
+  complete(work: Observable<never>): Observable<never> {
+    const result = new AsyncSubject<never>();
+    this.open.add(result);
+    work.pipe(finalize(() => this.open.delete(result))).subscribe(result);
+    return result;
+  }
+}
 
 /**
  * A record that this process may change: each change fails with a RunTakenError if another process has written it.
@@ -15,18 +30,11 @@ export class HeldRecord {
 
   constructor(
     private readonly store: RunStore,
-    private record: RunRecord,
+    /** The record, as the store has it. */
+    public record: RunRecord,
     private version: number,
-    private readonly writing: Set<Observable<never>>,
+    private readonly writes: Writes,
   ) {}
-
-  get id(): string {
-    return this.record.id;
-  }
-
-  get attempt(): number {
-    return this.record.attempt;
-  }
 
   write(changes: Partial<RunRecord>): Observable<never> {
     return this.change(() => {
@@ -47,37 +55,31 @@ export class HeldRecord {
   }
 
   delete(): Observable<never> {
-    return this.change(() => this.store.delete(this.id, this.version));
+    return this.change(() => this.store.delete(this.record.id, this.version));
   }
 
   private change(work: () => Observable<boolean>): Observable<never> {
-    return defer(() => {
-      const result = new AsyncSubject<never>();
-      this.writing.add(result);
-      this.findVersion()
-        .pipe(
+    return defer(() =>
+      this.writes.complete(
+        this.findVersion().pipe(
           concatMap(work),
           take(1),
           defaultIfEmpty(false),
-          map((isDone) => {
-            if (!isDone) throw new RunTakenError();
-          }),
+          requireDone(undefined),
           catchError((thrown: unknown) => {
             this.isUncertain = !(thrown instanceof RunTakenError);
             return throwError(() => thrown);
           }),
           ignoreElements(),
           this.oneByOne.limit(),
-          finalize(() => this.writing.delete(result)),
-        )
-        .subscribe(result);
-      return result;
-    });
+        ),
+      ),
+    );
   }
 
   private findVersion(): Observable<unknown> {
     const { attempt, executor } = this.record;
-    return defer(() => (this.isUncertain ? this.store.get(this.id) : of(undefined))).pipe(
+    return defer(() => (this.isUncertain ? this.store.get(this.record.id) : of(undefined))).pipe(
       tap((stored) => {
         const found = stored?.record;
         const isOurs = found?.attempt === attempt && (!found.executor || found.executor.id === executor?.id);

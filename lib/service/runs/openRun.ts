@@ -12,8 +12,9 @@ import type { RunTimes } from './createRuns.js';
 import type { RunPlan } from './executeRun.js';
 import { admitStored } from './handOver.js';
 import { isOpenRun, waitingIn, waitsInMemory } from './liveAnswers.js';
-import { notWaiting, planResumption, planStart } from './planRun.js';
+import { notWaiting, planResumption, planRest, planStart } from './planRun.js';
 import { replayDead, replayRecord } from './replayRecord.js';
+import { settleLost } from './runEnd.js';
 import type { Client } from '../client.js';
 import { RunNotFoundError, RunTakenError } from './runErrors.js';
 import type { SharedRun } from './sharedRun.js';
@@ -28,6 +29,8 @@ interface Opening<C> extends Pick<RunTimes, 'grace'> {
   readonly body: AgentRequest;
   /** The id of the last event that the reader has. */
   readonly after?: string | undefined;
+  /** Whether the run is stopped before it does anything. Default: false. */
+  readonly isStopped?: boolean | undefined;
   /** Called when a run has begun with the answers of the body. */
   readonly onUsed?: (() => void) | undefined;
 }
@@ -35,11 +38,12 @@ interface Opening<C> extends Pick<RunTimes, 'grace'> {
 /** Joins the run with an id, in whatever process it is; resumes it if its process has ended; or starts it. */
 export const openRun = <C>(kernel: Kernel<C>, opening: Opening<C>): Observable<OpenedRun> => {
   const { id, client } = opening;
-  return kernel.locked(id, client, () =>
-    kernel
+  return kernel.locked(id, client, () => {
+    if (opening.isStopped) kernel.locks.stop(id, client.owner);
+    return kernel
       .joinable(id, client.owner)
-      .pipe(concatMap((run): Observable<OpenedRun> => (run ? of(run) : openStored(kernel, opening)))),
-  );
+      .pipe(concatMap((run): Observable<OpenedRun> => (run ? of(run) : openStored(kernel, opening))));
+  });
 };
 
 /** Answers a run that waits, or the last of those that continue it: that one waits for the rest. */
@@ -98,10 +102,17 @@ function launch<C>(kernel: Kernel<C>, plan: RunPlan, { grace }: Pick<RunTimes, '
 const resume = <C>(kernel: Kernel<C>, request: ResumeRequest, opening: Opening<C>): Observable<OpenedRun> => {
   const { id, client } = opening;
   const { owner } = client;
+  /** The other request for this run has just begun it: this one joins it. */
+  const joinNext = kernel.access.find(id, owner).pipe(
+    map((next) => {
+      throw next ? new RunTakenError() : notWaiting();
+    }),
+  );
   return kernel.access.find(request.resume, owner).pipe(
     concatMap((waiting) => {
       if (!waiting) throw new RunNotFoundError();
-      const { state, checkpoint, input, result, inner } = waiting.record;
+      const { state, checkpoint, input, result, inner, resumedBy } = waiting.record;
+      if (resumedBy === id) return joinNext;
       if (state !== 'waiting' || !checkpoint) throw notWaiting();
       if (waitsInMemory(waiting.record))
         return answerInMemory(kernel, waiting, request.answers, opening).pipe(tap(() => opening.onUsed?.()));
@@ -109,13 +120,19 @@ const resume = <C>(kernel: Kernel<C>, request: ResumeRequest, opening: Opening<C
       const { resume: resumes, answers } = request;
       const open = inner?.filter((step) => Object.hasOwn(checkpoint.open?.nested ?? {}, step.id));
       const record = { id, owner, input, ...shown, checkpoint, answers, resumes, inner: open };
+      // Without an answer it could be repeated for ever.
+      const isCounted = isEmpty(answers) && !opening.isStopped;
       return concat(
         checkAnswers(kernel.agentFor(), checkpoint, answers),
+        isCounted ? kernel.limits.countPrompt(owner) : EMPTY,
         defer(() => launch(kernel, planResumption(kernel, record, client), opening)),
       ).pipe(tap(() => opening.onUsed?.()));
     }),
   );
 };
+
+const isEmpty = (answers: CallAnswers): boolean =>
+  Object.values(answers).every((given: object = {}) => Object.keys(given).length === 0);
 
 /** An answer is used at once, or after the lease of a process that has ended. */
 const useChecks = { count: 50, delay: 100 };
@@ -130,8 +147,8 @@ function answerInMemory<C>(
   const { record } = waiting;
   const { id, owner, checkpoint, answersLeft } = record;
   const { client } = opening;
-  const isKnown = Object.values(answers).some((given: object = {}) => Object.keys(given).length > 0);
-  if (!checkpoint || (isKnown && !waitingIn(record).some((call) => hasAnswer(answers, call.id)))) throw notWaiting();
+  if (!checkpoint || (!isEmpty(answers) && !waitingIn(record).some((call) => hasAnswer(answers, call.id))))
+    throw notWaiting();
   const resumed = { ...record, answersLeft: mergeAnswers(answersLeft, answers) };
   const asked = new Set(checkpoint.open?.waiting.map((call) => JSON.stringify(call)));
   /** A run that has just ended as waiting may not have used answers that it was told: the record is read again. */
@@ -175,44 +192,19 @@ export const answerOpenRun = <C>(
     ),
   );
 
-/**
- * Continues a run that waits, or whose process has ended, and stops it before it does anything: its calls are
- * cancelled. Emits the id; none if there is no such run.
- */
-export const continueStopped = <C>(kernel: Kernel<C>, left: string, client: Client<C>): Observable<string> =>
-  kernel
-    .tried(() => kernel.access.find(left, client.owner))
-    .pipe(
-      concatMap((run) => {
-        if (!run || kernel.isExecuted(run.record)) return EMPTY;
-        const isOpen = isOpenRun(run.record);
-        if (!isOpen && run.record.state !== 'waiting') return EMPTY;
-        const [id, body] = isOpen ? [left, {}] : [followingId(left), { resume: left, answers: {} }];
-        const opened = kernel.locked(id, client, () => {
-          kernel.locks.stop(id, client.owner);
-          return openStored(kernel, { id, client, body });
-        });
-        return opened.pipe(map(() => id));
-      }),
-    );
-
 /** Replays a run that has ended, and resumes one whose process ended. */
 function recover<C>(kernel: Kernel<C>, run: StoredRun, opening: Opening<C>): Observable<OpenedRun> {
   const { record } = run;
-  const { id, state, checkpoint, input, history } = record;
+  const { id, state, checkpoint, history } = record;
   const { client, after } = opening;
   if (after !== undefined && !kernel.log.isShared) throw new RunNotFoundError(); // its events were removed
   if (state === 'parked') return of(kernel.runElsewhere(id));
   if (!isOpenRun(record)) return replay(kernel, run, opening);
   if (!kernel.isResumable)
-    return kernel.access
-      .settleLost(run, kernel.describe(new RunNotFoundError()))
-      .pipe(concatMap((settled) => replay(kernel, settled, opening)));
-  if (checkpoint) return launch(kernel, planResumption(kernel, record, client, run), opening);
-  // The first checkpoint comes before the first tool, so nothing was executed.
-  if (!history) return of(replayRecord(record));
-  const planned = planStart(kernel, id, { input, history }, client, run);
-  return planned.pipe(concatMap((plan) => launch(kernel, plan, opening)));
+    return settleLost(kernel, run).pipe(concatMap((settled) => replay(kernel, settled, opening)));
+  // The first checkpoint comes before the first tool: without one, nothing was executed.
+  if (!checkpoint && !history) return of(replayRecord(record));
+  return planRest(kernel, run, client).pipe(concatMap((plan) => launch(kernel, plan, opening)));
 }
 
 /** Replays a run that has ended: from a shared log, which has all of it; or from its record. */

@@ -1,5 +1,4 @@
-import { concat, EMPTY, ignoreElements, map, of } from 'rxjs';
-import { asyncScheduler, type Observable } from 'rxjs';
+import { asyncScheduler, concat, EMPTY, ignoreElements, map, of, type Observable } from 'rxjs';
 import { HISTORY_LOST_EVENT } from '../../core/connectionEvents.js';
 import type { EarlierRun } from '../../transport/earlierRun.js';
 import type { StartRequest } from '../http/browserRequest.js';
@@ -45,18 +44,11 @@ export const planStart = <C>(
         inner: inner.all,
         context,
         bytes: [...runs.values()].reduce((sum, run) => sum + sizeOfHistory(run.record), 0),
-        events: (controls) =>
-          concat(
-            lost.length > 0 ? of({ type: HISTORY_LOST_EVENT, runs: lost }) : EMPTY,
-            continueRun(
-              kernel.log,
-              before?.record,
-              kernel
-                .agentFor()
-                .stream(input, { ...options, ...controls })
-                .pipe(inner.collect),
-            ),
-          ),
+        events: (controls) => {
+          const run = kernel.agentFor().stream(input, { ...options, ...controls });
+          const events = continueRun(kernel.log, before?.record, run.pipe(inner.collect));
+          return lost.length > 0 ? concat(of({ type: HISTORY_LOST_EVENT, runs: lost }), events) : events;
+        },
       };
     }),
   );

@@ -1,4 +1,4 @@
-import { defer, ReplaySubject, type Observable } from 'rxjs';
+import { ReplaySubject, type Observable } from 'rxjs';
 import { MAX_ANSWERS } from '../../core/approval.js';
 import type { StreamEvent } from '../../core/event.js';
 import { asKnownEvent } from '../../core/eventGuards.js';
@@ -11,7 +11,6 @@ export type SentAnswers = Extract<RunMessage, { readonly type: 'answers' }>;
 /** What is taken is written with the checkpoint of its turn, so that each prompt joins once. */
 export class PromptInbox {
   private arrived = new ReplaySubject<Message>(Infinity); // a run may subscribe to it late, after its store has written
-  readonly prompts: Observable<Message> = defer(() => this.arrived);
   private readonly given = new ReplaySubject<SentAnswers>(MAX_ANSWERS);
   /** Answers to questions for which the run waits in memory. */
   readonly answers = this.given.asObservable();
@@ -19,7 +18,8 @@ export class PromptInbox {
   private readonly waiting = new Map<Message | RunMessage, string>();
   /** Those of them that it has when the turn has ended. */
   private readonly used = new Set<Message | RunMessage>();
-  private size = 0;
+  /** About how many bytes the prompts have. */
+  bytes = 0;
 
   /** `seen`: the position of the last message; at the start, that which earlier executors have taken. */
   constructor(public seen = '0') {}
@@ -29,8 +29,8 @@ export class PromptInbox {
     return beforeFirst;
   }
 
-  get bytes(): number {
-    return this.size;
+  get prompts(): Observable<Message> {
+    return this.arrived.asObservable();
   }
 
   add({ position, message }: SentMessage): void {
@@ -39,7 +39,7 @@ export class PromptInbox {
     this.seen = position;
     if (message.type === 'answers') this.given.next(message);
     if (!isPrompt) return void this.used.add(message);
-    this.size += estimateSize(message.input);
+    this.bytes += estimateSize(message.input);
     for (const prompt of message.input) this.arrived.next(prompt);
   }
 
@@ -66,6 +66,6 @@ export class PromptInbox {
     this.arrived = new ReplaySubject(Infinity);
     this.waiting.clear();
     this.used.clear();
-    this.size = 0;
+    this.bytes = 0;
   }
 }

@@ -66,10 +66,6 @@ export function createWatch(store: RunStore, isExecuted: (record: RunRecord) => 
 /** How long to wait until the log of a run may be open, in milliseconds. */
 const OPENING_TIME = 500;
 
-/** Whether an error may say that the log of a run is not open yet: nobody has read it. */
-const isNotOpen = (thrown: unknown, after: string | undefined): boolean =>
-  thrown instanceof RunNotFoundError && after === undefined;
-
 /**
  * A run that another process executes, from the log that the processes share.
  *
@@ -77,12 +73,11 @@ const isNotOpen = (thrown: unknown, after: string | undefined): boolean =>
  * @param left Called when an executor leaves the run. Default: nothing is called.
  */
 export function remoteRun(log: RunLog, id: string, lost: Observable<never>, left?: () => void): SharedRun {
-  const envelopes = (after?: string, receiver?: Receiver) =>
-    log.read(id, after, receiver).pipe(
-      // The record of a run is written before its log is opened.
-      retry({
-        delay: (thrown: unknown) => (isNotOpen(thrown, after) ? timer(OPENING_TIME) : throwError(() => thrown)),
-      }),
+  const envelopes = (after?: string, receiver?: Receiver) => {
+    // The record of a run is written before its log is opened: who has read nothing waits.
+    const isNotOpen = (thrown: unknown) => thrown instanceof RunNotFoundError && after === undefined;
+    return log.read(id, after, receiver).pipe(
+      retry({ delay: (thrown) => (isNotOpen(thrown) ? timer(OPENING_TIME) : throwError(() => thrown as unknown)) }),
       catchError((thrown: unknown) =>
         throwError(() => (thrown instanceof RemoteRunError ? keepDescription(thrown) : thrown)),
       ),
@@ -92,6 +87,7 @@ export function remoteRun(log: RunLog, id: string, lost: Observable<never>, left
       }),
       takeUntil(lost),
     );
+  };
   return {
     events$: envelopes().pipe(map(({ event }) => event)),
     status: 'running',

@@ -2,7 +2,7 @@ import { concat, from, throwError, type Observable } from 'rxjs';
 import { hasAnswer, type CallAnswers, type WaitingCall } from '../../core/approval.js';
 import type { Checkpoint, OpenCalls } from '../../core/checkpoint.js';
 import type { FinishReason } from '../../core/chunk.js';
-import { eventOfPart, type RunEvent } from '../../core/event.js';
+import { eventOfPart, type NestedEvent, type RunEvent } from '../../core/event.js';
 import { readableParts, toolCallsOf, type Message } from '../../core/message.js';
 import { nestedId } from '../../core/nested.js';
 import { addUsage, negative, type Usage } from '../../core/usage.js';
@@ -58,9 +58,7 @@ export function replayRecord(record: RunRecord, seen = seenBefore(record)): Obse
     ...(checkpoint && checkpoint.state.turn > 0
       ? unseenTurnEnd(checkpoint.state.turn, 'toolCalls', checkpoint.state.usage, seen)
       : []),
-    ...withInner(checkpoint?.open?.results ?? [], inner, eventsOfMessage),
-    ...waitingEvents(waiting),
-    ...nestedEvents(checkpoint?.open, inner),
+    ...openEvents(checkpoint?.open, inner, waiting),
     ...(finishReason === 'waiting' ? [] : unseenTurnEnd(turns, finishReason, usage, seen)),
     { type: 'result', result },
   ];
@@ -86,9 +84,7 @@ export function replayCheckpoint(
     ...unseenThinking(thinking, seen),
     ...eventsOfMessages(messages.slice(seen.messages), endedInner(inner, open)), // of an open turn too
     ...unseenTurnEnd(state.turn, 'toolCalls', state.usage, seen),
-    ...withInner(open?.results ?? [], inner, eventsOfMessage),
-    ...waitingEvents((open?.waiting ?? []).filter(({ id }) => !hasAnswer(answers, id))),
-    ...nestedEvents(open, inner, answers),
+    ...openEvents(open, inner, open?.waiting, answers),
   ];
   return from(withStarts(events, messages)).pipe(prefixAfterTools());
 }
@@ -108,9 +104,20 @@ function withStarts(events: readonly RunEvent[], messages: readonly Message[]): 
   });
 }
 
-/** The own calls of a run that wait. */
-const waitingEvents = (waiting: readonly WaitingCall[]): RunEvent[] =>
-  waiting.filter(({ path }) => !path).map((call) => ({ type: 'toolWaiting', ...call }));
+/** The events of a turn that is not over: the results of its calls, its own calls that wait, and its inner runs. */
+const openEvents = (
+  open: OpenCalls | undefined,
+  steps: readonly NestedEvent[] = [],
+  waiting: readonly WaitingCall[] = [],
+  answers?: CallAnswers,
+  outer?: string,
+): RunEvent[] => [
+  ...withInner(open?.results ?? [], steps, eventsOfMessage),
+  ...waiting
+    .filter(({ id, path }) => !path && !hasAnswer(answers, outer === undefined ? id : nestedId(outer, id)))
+    .map((call): RunEvent => ({ type: 'toolWaiting', ...call })),
+  ...nestedEvents(open, steps, answers, outer),
+];
 
 /** The inner runs up to a checkpoint, for later replays. A call without a result continues from its own checkpoint. */
 export function innerOfCheckpoint({ inner = [], checkpoint }: Pick<RunRecord, 'inner' | 'checkpoint'>) {
@@ -131,21 +138,18 @@ const endedInner = (inner: RunRecord['inner'] = [], { nested = {}, results }: Pa
  */
 const nestedEvents = (
   open: OpenCalls | undefined,
-  steps: readonly RunEvent[] = [],
+  steps: readonly NestedEvent[] = [],
   answers?: CallAnswers,
   outer?: string,
 ): RunEvent[] =>
   Object.entries(open?.nested ?? {}).flatMap(([id, { emitted, state, open: inner }]) => {
     const name = open?.messages.flatMap(toolCallsOf).find((call) => call.id === id)?.name ?? '';
     const path = outer === undefined ? id : nestedId(outer, id);
-    const waiting = inner?.waiting.filter((call) => !hasAnswer(answers, nestedId(path, call.id)));
-    const inside = steps.flatMap((step) => (step.type === 'nested' && step.id === id ? [step.event] : []));
+    const inside = steps.flatMap((step) => (step.id === id ? [step.event] : [])).filter(isInnerStep);
     const events: RunEvent[] = [
-      ...eventsOfMessages(emitted.messages, inside.filter(isInnerStep)),
+      ...eventsOfMessages(emitted.messages, inside),
       ...unseenTurnEnd(state.turn, 'toolCalls', state.usage, seenBefore({})).filter(() => state.turn > 0),
-      ...withInner(inner?.results ?? [], inside.filter(isInnerStep), eventsOfMessage),
-      ...waitingEvents(waiting ?? []),
-      ...nestedEvents(inner, inside, answers, path),
+      ...openEvents(inner, inside, inner?.waiting, answers, path),
     ];
     return events.map((event): RunEvent => ({ type: 'nested', id, name, event }));
   });

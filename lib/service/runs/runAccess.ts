@@ -1,17 +1,15 @@
-import { asyncScheduler, catchError, defaultIfEmpty, defer, endWith, from, ignoreElements, map, mergeMap } from 'rxjs';
-import { take, tap, throwIfEmpty, type Observable, type ObservableInput } from 'rxjs';
+import { catchError, defaultIfEmpty, defer, endWith, from, ignoreElements, map, mergeMap, of, take, tap } from 'rxjs';
+import { throwIfEmpty, type Observable, type ObservableInput } from 'rxjs';
 import { ConfigurationError } from '../../core/errors.js';
-import type { JsonObject } from '../../core/json/json.js';
 import { estimateSize } from './estimateSize.js';
 import { inTime } from '../http/readBody.js';
-import { lateContext, RequestError } from '../http/requestError.js';
+import { later, RequestError } from '../http/requestError.js';
 import type { RunRecord, RunStore, StoredRun } from '../ports/runStore.js';
 import { settled } from '../../core/settled.js';
 import type { Client } from '../client.js';
 import type { ServiceOptions } from '../serviceOptions.js';
 import { OWNERS } from '../ownerUsage.js';
 import { changeRecord } from './changeRecord.js';
-import { RunTakenError } from './runErrors.js';
 
 /** How many records are read at a time for one request. */
 const READS_AT_ONCE = 16;
@@ -34,6 +32,8 @@ const tooLong = (max: number) =>
     {},
     { code: 'conversation_too_large', params: { max } },
   );
+
+const lateContext = () => later(503, 'The service could not identify the client in time. Ask again.');
 
 /** Owners are in keys of stores, where a character has up to 9 bytes: PostgreSQL refuses keys of more than 2,704. */
 const MAX_OWNER_LENGTH = 256;
@@ -69,8 +69,10 @@ export class RunAccess<C> {
 
   /** Identifies the client of a request. It fails with a RequestError 403 or 503. */
   authorize(request: Request, chat = ''): Observable<Client<C>> {
+    const { options } = this;
+    if (!options.context && !options.owner) return of(this.clientOf(undefined as C));
     const incoming = this.incoming.get(request);
-    return defer(() => settled(this.options.context?.(request, incoming, chat) as C | ObservableInput<C>)).pipe(
+    return defer(() => settled(options.context?.(request, incoming, chat) as C | ObservableInput<C>)).pipe(
       take(1),
       throwIfEmpty(),
       map((context) => this.clientOf(context)),
@@ -116,18 +118,6 @@ export class RunAccess<C> {
     change: (record: RunRecord | undefined) => RunRecord | undefined,
   ): Observable<StoredRun | undefined> {
     return changeRecord(this.store, id, (record) => (record && record.owner !== owner ? undefined : change(record)));
-  }
-
-  /** Says in the record of a run that nobody executes, and nobody can resume, that it is lost. Emits the record. */
-  settleLost({ record: before, version }: StoredRun, error: JsonObject): Observable<StoredRun> {
-    const ended = { state: 'ended', updated: asyncScheduler.now(), executor: undefined } as const;
-    const record: RunRecord = { ...before, ...ended, failure: { messages: [], error } };
-    return this.store.put(record, version).pipe(
-      map((isDone) => {
-        if (!isDone) throw new RunTakenError();
-        return { record, version: version + 1 };
-      }),
-    );
   }
 }
 

@@ -1,10 +1,13 @@
 import { RivuletError } from '../../core/errors.js';
 
+abstract class PublicError extends RivuletError {
+  override readonly isPublic = true;
+}
+
 /** A shared run was ended before its result: nobody subscribed to it during its grace time, or it was unsubscribed. */
-export class RunAbandonedError extends RivuletError {
+export class RunAbandonedError extends PublicError {
   override readonly name = 'RunAbandonedError';
   readonly code = 'run_abandoned';
-  override readonly isPublic = true;
 
   constructor() {
     super('The run was ended before its result. Start another run, or raise `grace`, the time without subscribers.');
@@ -12,11 +15,10 @@ export class RunAbandonedError extends RivuletError {
 }
 
 /** The process that executed a run has ended. The page comes back, and the run is resumed. */
-export class ExecutorLostError extends RivuletError {
+export class ExecutorLostError extends PublicError {
   override readonly name = 'ExecutorLostError';
   readonly code = 'run_abandoned';
   override readonly retryable = true;
-  override readonly isPublic = true;
 
   constructor() {
     super('The process that executed the run has ended. Join the run again.');
@@ -24,10 +26,9 @@ export class ExecutorLostError extends RivuletError {
 }
 
 /** There is no run with this id: it never existed, or its events were removed. */
-export class RunNotFoundError extends RivuletError {
+export class RunNotFoundError extends PublicError {
   override readonly name = 'RunNotFoundError';
   readonly code = 'run_not_found';
-  override readonly isPublic = true;
 
   constructor() {
     super('The run is not known: it ended some time ago, or the service has restarted. Ask again.');
@@ -35,11 +36,10 @@ export class RunNotFoundError extends RivuletError {
 }
 
 /** Another process has taken the run over, since this one was presumed dead. Its writes are rejected. */
-export class RunTakenError extends RivuletError {
+export class RunTakenError extends PublicError {
   override readonly name = 'RunTakenError';
   readonly code = 'run_taken';
   override readonly retryable = true;
-  override readonly isPublic = true;
 
   constructor() {
     super('Another process executes this run. Join it there.');
@@ -47,11 +47,10 @@ export class RunTakenError extends RivuletError {
 }
 
 /** As many messages as are allowed wait for the run. */
-export class RunFullError extends RivuletError {
+export class RunFullError extends PublicError {
   override readonly name = 'RunFullError';
   readonly code = 'run_full';
   override readonly retryable = true;
-  override readonly isPublic = true;
 
   constructor() {
     super('Too many messages wait for this run. Send this one again when the run has taken some of them.');
@@ -66,10 +65,9 @@ export class RunParkedError extends ExecutorLostError {
 }
 
 /** A run was given up: its executions have failed too often. */
-export class RunDeadError extends RivuletError {
+export class RunDeadError extends PublicError {
   override readonly name = 'RunDeadError';
   readonly code = 'run_dead';
-  override readonly isPublic = true;
 
   constructor() {
     super('The run was given up, since its executions have failed too often. Ask again, or report it to the operator.');
@@ -82,7 +80,3 @@ export const isElsewhere = (thrown: unknown): thrown is Error =>
 
 /** The run has been left, here or by another process, before it has failed. */
 export const hasNoOutcome = (thrown: unknown): boolean => isElsewhere(thrown) || thrown instanceof RunAbandonedError;
-
-/** The run goes on, here or elsewhere. */
-export const isLeft = (thrown: unknown): boolean =>
-  thrown instanceof RunTakenError || thrown instanceof RunAbandonedError || thrown instanceof RunParkedError;

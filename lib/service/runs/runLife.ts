@@ -1,6 +1,6 @@
-import { asyncScheduler, AsyncSubject, concat, defer, EMPTY, ignoreElements, map, merge } from 'rxjs';
-import { Subject, Subscription, take, takeUntil, tap, throwError, timer, type Observable } from 'rxjs';
-import { createOperator } from '../../core/createOperator.js';
+import { asyncScheduler, AsyncSubject, defer, EMPTY, ignoreElements, map, merge, noop, Subject } from 'rxjs';
+import { Subscription, take, takeUntil, tap, throwError, timer, type Observable } from 'rxjs';
+import { createOperator, subscribeUntilClosed } from '../../core/createOperator.js';
 import type { StreamEvent } from '../../core/event.js';
 import { MAX_TIMER_DELAY, requireNumber } from '../../core/options.js';
 import { createCompactor, type CompactEvent } from '../../transport/compactEvents.js';
@@ -41,14 +41,14 @@ export interface LoggedRun<E extends StreamEvent = StreamEvent> extends SharedRu
   readonly unread: Observable<never>;
 }
 
-/** Creates the events of a run. `opened` fails if the log cannot be opened: then the run begins nothing. */
-export type RunSource<E> = (opened: Observable<never>) => Observable<E>;
+/** Creates the events of a run. With `failure`, which fails, the log is not open: the run begins nothing. */
+export type RunSource<E> = (failure?: Observable<never>) => Observable<E>;
 
 type State = 'idle' | 'opening' | 'running' | 'ending' | 'ended' | 'settled' | 'left';
 
 /**
  * The life of a run whose events are written to a log. A subscriber receives an event when the log has it. The source
- * has written the record (`executeRun.ts`) before it ends, so the record comes first, then the log; when it is
+ * has written the record (`runEnd.ts`) before it ends, so the record comes first, then the log; when it is
  * unsubscribed, it writes its record afterwards.
  *
  * | state     | what happens                                    | next                                              |
@@ -62,13 +62,13 @@ type State = 'idle' | 'opening' | 'running' | 'ending' | 'ended' | 'settled' | '
  * | `left`    | readers have an error, and join again           |                                                   |
  *
  * Without subscribers for the time `grace`, a run is stopped, or unsubscribed. Each state but `settled` becomes `left`
- * if the log fails or rejects a write, and with a shared log by `leave`, if the record has no end, or if another
- * process goes on. The Observable `settled` then fails. With a log of this process, a run without an end in its record
- * is in the state `settled`, but the Observable fails. How it ended (`completed`, `failed`, `abandoned`) is `status`;
- * waiting and stopped are results.
+ * if the log fails or rejects a write. With a shared log, the first three do so by `leave`, and `running` also if the
+ * source says that the record has no end, or that another process goes on. A source that has not begun receives the
+ * failure in place of its run. The Observable `settled` fails in the state `left`, and with a log of this process also
+ * in `settled` if the record has no end. How a run ended (`completed`, `failed`, `abandoned`) is `status`; waiting and
+ * stopped are results.
  */
 export class RunLife<E extends StreamEvent = StreamEvent> implements LoggedRun<E> {
-  readonly events$: Observable<E>;
   private readonly settling = new AsyncSubject<never>();
   readonly settled: Observable<never> = this.settling;
 
@@ -110,7 +110,10 @@ export class RunLife<E extends StreamEvent = StreamEvent> implements LoggedRun<E
     this.attempt = attempt;
     this.grace = grace;
     this.mayStop = stop !== undefined;
-    this.events$ = this.envelopes().pipe(map(({ event }) => event));
+  }
+
+  get events$(): Observable<E> {
+    return this.envelopes().pipe(map(({ event }) => event));
   }
 
   get status(): SharedRunStatus {
@@ -119,13 +122,12 @@ export class RunLife<E extends StreamEvent = StreamEvent> implements LoggedRun<E
   }
 
   envelopes(after?: string, receiver?: Receiver): Observable<Envelope<E>> {
-    const read = defer(() => this.log.read(this.id, after, receiver)) as Observable<Envelope<E>>;
-    // The reader must be there before a synchronous run emits.
     const started = defer(() => {
       this.start();
       return EMPTY;
     });
-    return merge(concat(this.opened, read), started).pipe(this.heldByReader());
+    const read = defer(() => this.log.read(this.id, after, receiver)) as Observable<Envelope<E>>;
+    return started.pipe(this.reading(read));
   }
 
   private hold(): Subscription {
@@ -156,34 +158,35 @@ export class RunLife<E extends StreamEvent = StreamEvent> implements LoggedRun<E
     else this.unsubscribe();
   }
 
-  readonly unread = defer(() => {
-    if (this.subscribers === 0) return EMPTY;
-    const late = timer(SHUTDOWN_READING_TIME).pipe(tap(() => this.closed.error(new RunAbandonedError())));
-    return merge(this.deserted, late).pipe(take(1), ignoreElements());
-  });
-
-  /** Holds the run for open subscribers only: RxJS subscribes for a closed one too, and a run costs money. */
-  private heldByReader() {
-    return createOperator<Envelope<E>, Envelope<E>>((out) => {
-      const error = (thrown: unknown) => out.error(this.thrown ?? thrown); // the log only has a description of it
-      if (!out.closed) {
-        out.add(this.hold());
-        out.add(merge(this.closed, this.settled).subscribe({ error }));
-      }
-      return {
-        next(envelope) {
-          if (!isLeftEvent(envelope)) out.next(envelope);
-        },
-        error,
-      };
+  get unread(): Observable<never> {
+    return defer(() => {
+      if (this.subscribers === 0) return EMPTY;
+      const late = timer(SHUTDOWN_READING_TIME).pipe(tap(() => this.closed.error(new RunAbandonedError())));
+      return merge(this.deserted, late).pipe(take(1), ignoreElements());
     });
   }
 
-  /** @param opened Fails if the source begins nothing, so that it can settle its record. */
-  private subscribeSource(opened: Observable<never>): void {
+  /** Holds the run for open subscribers only: RxJS subscribes for a closed one too, and a run costs money. */
+  private reading(read: Observable<Envelope<E>>) {
+    return createOperator<never, Envelope<E>>((out) => {
+      const next = (envelope: Envelope<E>) => {
+        if (!isLeftEvent(envelope)) out.next(envelope);
+      };
+      const error = (thrown: unknown) => out.error(this.thrown ?? thrown); // the log only has a description of it
+      // The reader must be there before the run starts, which may emit at once.
+      if (!out.closed) {
+        out.add(this.hold());
+        out.add(this.closed.subscribe({ error }));
+        out.add(this.opened.subscribe({ error, complete: () => subscribeUntilClosed(out, read, { next, error }) }));
+      }
+      return { next: noop, complete: noop };
+    });
+  }
+
+  private subscribeSource(failure?: Observable<never>): void {
     const { source } = this;
     this.source = undefined;
-    source?.(opened)
+    source?.(failure)
       .pipe(takeUntil(this.unsubscribed))
       .subscribe({
         next: (event) => {
@@ -216,10 +219,16 @@ export class RunLife<E extends StreamEvent = StreamEvent> implements LoggedRun<E
     this.thrown = error;
     this.pending = [];
     this.graceTimer.unsubscribe();
-    this.settling.error(error);
+    this.fail(error);
     this.opened.error(cause);
     this.unsubscribed.next();
     if (this.source) this.subscribeSource(throwError(() => cause));
+  }
+
+  /** The log has no end for which readers could wait. */
+  private fail(error: Error): void {
+    this.settling.error(error);
+    this.closed.error(error);
   }
 
   private write(write: Observable<never>): void {
@@ -238,7 +247,7 @@ export class RunLife<E extends StreamEvent = StreamEvent> implements LoggedRun<E
       this.opened.complete();
       if (this.state === 'opening') this.state = 'running';
       if (this.state === 'ended') this.settle();
-      else if (this.source) this.subscribeSource(this.how ? throwError(() => this.thrown) : EMPTY);
+      else if (this.source) this.subscribeSource(this.how && throwError(() => this.thrown));
       this.flush();
     },
   };
@@ -275,7 +284,7 @@ export class RunLife<E extends StreamEvent = StreamEvent> implements LoggedRun<E
     this.toCompact = createCompactor(); // the last one has all that the run has emitted
     // V8 keeps what the frames of an error refer to, such as the request of the model, until its stack is read.
     readStack(this.thrown);
-    if (isElsewhere(this.thrown)) this.settling.error(this.thrown);
+    if (isElsewhere(this.thrown)) this.fail(this.thrown);
     else this.settling.complete();
   }
 

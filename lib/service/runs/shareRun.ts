@@ -1,4 +1,4 @@
-import { concat, type Observable } from 'rxjs';
+import type { Observable } from 'rxjs';
 import type { StreamEvent } from '../../core/event.js';
 import { memoryLog } from '../stores/memory/memoryLog.js';
 import { RunLife } from './runLife.js';
@@ -24,7 +24,7 @@ import type { SharedRun, ShareRunOptions } from './sharedRun.js';
  * @returns The shared run. The events of a run that has ended remain available while it is referenced.
  */
 export function shareRun<E extends StreamEvent>(source: Observable<E>, options: ShareRunOptions = {}): SharedRun<E> {
-  return new RunLife((opened) => concat(opened, source), {
+  return new RunLife((failure) => failure ?? source, {
     ...options,
     log: memoryLog({ maxBytes: Infinity, maxAge: Infinity }),
   });

@@ -1,13 +1,15 @@
-import { concat, concatMap, defaultIfEmpty, filter, map, of, onErrorResumeNext, take, type Observable } from 'rxjs';
+import { concat, concatMap, EMPTY, map, of, onErrorResumeNext, type Observable } from 'rxjs';
 import type { RunResult } from '../../core/event.js';
 import { answerOf } from '../../core/message.js';
 import type { RunMessage } from '../ports/runLog.js';
-import type { RunRecord } from '../ports/runStore.js';
+import type { RunRecord, StoredRun } from '../ports/runStore.js';
+import { followingId } from '../../transport/randomId.js';
 import type { Client } from '../client.js';
 import type { Kernel } from '../kernel.js';
 import { completeLog } from './continueLog.js';
-import { continueStopped } from './openRun.js';
-import { changeAtEnd } from './recordChanges.js';
+import { isOpenRun } from './liveAnswers.js';
+import { openRun } from './openRun.js';
+import { changeAtEnd } from './runEnd.js';
 
 /** It may wait long for a worker. An open turn's calls must be answered, which only a worker does. */
 const stopQueued = <C>(kernel: Kernel<C>, id: string, owner: string): Observable<boolean> =>
@@ -15,45 +17,46 @@ const stopQueued = <C>(kernel: Kernel<C>, id: string, owner: string): Observable
     .update(id, owner, (record) => (record && isQueued(record, kernel) ? stopped(record) : undefined))
     .pipe(concatMap((run) => (run ? kernel.launch(completeLog(kernel.log, run)).pipe(map(() => true)) : of(false))));
 
-/** Emits whether there is a run that the message concerns. A stop also ends one that waits for answers. */
+/** Emits whether there is a run that the message concerns. A stop also ends one that nobody executes. */
 export const tellRun = <C>(
   kernel: Kernel<C>,
   id: string,
   client: Client<C>,
   message: RunMessage,
 ): Observable<boolean> => {
-  const told = kernel.tell(id, client.owner, message);
-  if (message.type !== 'stop' || kernel.runOf(id, client.owner)?.status === 'running') return told;
-  return firstTrue([stopIfQueued(kernel, id, client.owner), stopWaiting(kernel, id, client), told]);
-};
-
-const firstTrue = (answers: readonly Observable<boolean>[]): Observable<boolean> =>
-  concat(...answers).pipe(
-    filter((isKnown) => isKnown),
-    take(1),
-    defaultIfEmpty(false),
-  );
-
-const stopIfQueued = <C>(kernel: Kernel<C>, id: string, owner: string): Observable<boolean> => {
+  const { owner } = client;
+  if (message.type !== 'stop') return kernel.tell(id, owner, message);
+  const told = kernel.tell(id, owner, message, (run) => stopLeft(kernel, run, client));
   const { durable } = kernel;
-  if (!durable) return of(false);
+  if (!durable) return told;
   const cancelled = concat(onErrorResumeNext(durable.cancel(id)), of(true));
-  return stopQueued(kernel, id, owner).pipe(concatMap((isStopped) => (isStopped ? cancelled : of(false))));
+  return stopQueued(kernel, id, owner).pipe(concatMap((isStopped) => (isStopped ? cancelled : told)));
 };
 
-/** A worker of a durable agent learns of the stop when it begins. */
-const stopWaiting = <C>(kernel: Kernel<C>, id: string, client: Client<C>): Observable<boolean> =>
-  continueStopped(kernel, id, client).pipe(
-    concatMap((next) => (kernel.durable ? tellRun(kernel, next, client, { type: 'stop' }) : of(true))),
-    defaultIfEmpty(false),
+/**
+ * Continues a run that waits, or whose process has ended, and stops it before it does anything: its calls are
+ * cancelled. The answer comes when its end is written, so that the stop survives this process. An answer may have
+ * continued the run meanwhile, here or elsewhere: that run is told, too.
+ */
+const stopLeft = <C>(kernel: Kernel<C>, { record }: StoredRun, client: Client<C>): Observable<boolean> => {
+  const stop = { type: 'stop' } as const;
+  if (record.resumedBy !== undefined) return tellRun(kernel, record.resumedBy, client, stop);
+  const isOpen = isOpenRun(record);
+  if (!isOpen && record.state !== 'waiting') return EMPTY;
+  const id = isOpen ? record.id : followingId(record.id);
+  const body = isOpen ? {} : { resume: record.id, answers: {} };
+  return openRun(kernel, { id, client, body, isStopped: true }).pipe(
+    concatMap(() => tellRun(kernel, id, client, stop)),
+    concatMap((isKnown) => concat(kernel.runOf(id, client.owner)?.settled ?? EMPTY, of(isKnown))),
   );
+};
 
 const isQueued = <C>(record: RunRecord, { executor }: Kernel<C>): boolean =>
   ['running', 'parked'].includes(record.state) && !record.checkpoint?.open && executor.locate(record) === 'nowhere';
 
 function stopped(record: RunRecord): RunRecord {
-  const { text = '', thinking = '', messages = [], metadata } = record.checkpoint?.emitted ?? {};
-  const { usage = {}, turn: turns = 0 } = record.checkpoint?.state ?? {};
+  const { emitted, state: { usage, turn: turns } = { usage: {}, turn: 0 } } = record.checkpoint ?? {};
+  const { text = '', thinking = '', messages = [], metadata } = emitted ?? {};
   const content = { text, thinking, messages, answer: answerOf(messages), ...(metadata ? { metadata } : {}) };
   const result: RunResult = { ...content, output: undefined, finishReason: 'stopped', usage, turns };
   return { ...record, ...changeAtEnd(result, {}) };

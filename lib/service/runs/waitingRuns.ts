@@ -1,4 +1,4 @@
-import { bufferCount, concatMap, defer, forkJoin, from, map, take, toArray, type Observable } from 'rxjs';
+import { bufferCount, concatMap, filter, forkJoin, from, map, toArray, type Observable } from 'rxjs';
 import { omitUndefined } from '../../core/json/json.js';
 import { isUnguessable } from '../../transport/randomId.js';
 import type { WaitingPage, WaitingRun } from '../../transport/waitingRun.js';
@@ -10,22 +10,19 @@ import type { RunRecord, RunStore, StoredRun } from '../ports/runStore.js';
 /** How many records are read at a time. */
 const READS_AT_ONCE = 16;
 
-/** Reads what the runs of a list wait for. One that does not wait any more is omitted. */
+/** Reads the records of a list that wait, in their order. One that does not wait any more is omitted. */
 export const withWaiting = (
   store: RunStore,
   listed: readonly ListedRecord<RunRecord>[],
 ): Observable<readonly (readonly [ListedRecord<RunRecord>, StoredRun])[]> =>
   from(listed).pipe(
     bufferCount(READS_AT_ONCE),
-    concatMap((some) => forkJoin(some.map(({ id }) => defer(() => store.get(id)).pipe(take(1))))),
-    concatMap((found) => found),
-    map((stored, index) => [listed[index], stored] as const),
-    toArray(),
-    map((all) =>
-      all.flatMap(([record, stored]) =>
-        record && stored?.record.state === 'waiting' ? [[record, stored] as const] : [],
-      ),
+    concatMap((some) =>
+      forkJoin(some.map((record) => store.get(record.id).pipe(map((stored) => [record, stored] as const)))),
     ),
+    concatMap((found) => found),
+    filter((found): found is readonly [ListedRecord<RunRecord>, StoredRun] => found[1]?.record.state === 'waiting'),
+    toArray(),
   );
 
 /** A page of the runs of an owner that wait, as a browser may read it: those that it can resume. */

@@ -7,7 +7,7 @@ import type { Tool } from '../../core/tool.js';
 export type WrapTurn = NonNullable<RunOptions['wrapTurn']>;
 
 /** Wraps turns by both, where given. */
-export function wrapBoth(outer: WrapTurn | undefined, inner: WrapTurn | false | undefined): WrapTurn | undefined {
+export function wrapBoth(outer: WrapTurn | undefined, inner: WrapTurn | undefined): WrapTurn | undefined {
   if (!inner) return outer;
   return outer ? (turn) => outer(inner(turn)) : inner;
 }

@@ -1,5 +1,5 @@
-import { BehaviorSubject, defer, filter, ignoreElements, take } from 'rxjs';
-import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
+import { BehaviorSubject, defer, filter, ignoreElements, take, type MonoTypeOperatorFunction } from 'rxjs';
+import type { Observable } from 'rxjs';
 import { createOperator } from '../../core/createOperator.js';
 
 /** Counts the events of a run, for the option `written` of it. */
@@ -32,7 +32,7 @@ export class WrittenEvents {
  */
 export function writeFirst<E>(
   write: (event: E) => Observable<never> | undefined,
-  counted: WrittenEvents = new WrittenEvents(),
+  counted?: WrittenEvents,
 ): MonoTypeOperatorFunction<E> {
   return createOperator<E, E>((out) => {
     const waiting: E[] = [];
@@ -41,15 +41,16 @@ export function writeFirst<E>(
     let end: (() => void) | undefined;
     const emit = (event: E) => {
       out.next(event);
-      counted.pass(); // the run may emit its next events meanwhile
+      counted?.pass(); // the run may emit its next events meanwhile
     };
     const emitWritten = (event: E) => {
+      isWriting = true; // `write` may make the run emit its next events
       const written = write(event);
       if (!written) {
+        isWriting = false;
         emit(event);
         return;
       }
-      isWriting = true;
       out.add(
         written.subscribe({
           error: (thrown: unknown) => out.error(thrown),
@@ -71,9 +72,12 @@ export function writeFirst<E>(
     };
     return {
       next(event) {
-        counted.receive();
+        counted?.receive();
         if (isWriting || waiting.length > 0) waiting.push(event);
-        else emitWritten(event);
+        else {
+          emitWritten(event);
+          emitWaiting();
+        }
       },
       error: (thrown) => endAfterWrites(() => out.error(thrown)),
       complete: () => endAfterWrites(() => out.complete()),

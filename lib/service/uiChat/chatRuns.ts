@@ -2,8 +2,8 @@ import { concatMap, defer, EMPTY, endWith, ignoreElements, map, type Observable 
 import type { StreamEvent } from '../../core/event.js';
 import { randomId } from '../../transport/randomId.js';
 import type { Kernel } from '../kernel.js';
-import { RunNotFoundError } from '../runs/runErrors.js';
 import type { RunPlan } from '../runs/executeRun.js';
+import { settleLost } from '../runs/runEnd.js';
 import type { Client } from '../client.js';
 import type { SharedRun } from '../runs/sharedRun.js';
 import { responseId } from './planResponse.js';
@@ -83,7 +83,7 @@ export class ChatRuns<C> {
         concatMap((stored) => {
           const isRunning = stored?.record.state === 'running' && executor.locate(stored.record) !== 'elsewhere';
           if (!isRunning || this.current(key)) return EMPTY;
-          return access.settleLost(stored, this.kernel.describe(new RunNotFoundError()));
+          return settleLost(this.kernel, stored);
         }),
       ),
     );

@@ -27,7 +27,7 @@ const budgets: readonly Budget[] = [
   { code: "export * from 'rivulet';", most: 336_900 },
   { code: "export { remoteChats } from 'rivulet/chat';", most: 12_100 },
   { code: "export * from 'rivulet/chat';", most: 83_600 },
-  { code: "export { agentHandler } from 'rivulet/service';", most: 98_200 },
+  { code: "export { agentHandler } from 'rivulet/service';", most: 98_300 },
   { code: "export * from 'rivulet/service';", most: 108_500 },
   { code: "export * from 'rivulet/registry';", most: 192_050 },
   { code: "export * from 'rivulet/ai-sdk';", most: 60_500 },

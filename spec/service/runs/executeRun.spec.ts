@@ -3,7 +3,7 @@ import { concat, concatMap, defer, EMPTY, NEVER, of, Subject } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import type { StreamEvent } from '../../../lib/core/event.js';
-import { createExecutor } from '../../../lib/service/runs/executeRun.js';
+import { Executor } from '../../../lib/service/runs/executeRun.js';
 import type { ExecutorOptions, RunPlan } from '../../../lib/service/runs/executeRun.js';
 import type { RunRecord, RunStore } from '../../../lib/service/ports/runStore.js';
 import { observe } from '../../support/observe.js';
@@ -11,7 +11,7 @@ import { mapStore } from '../../support/stores.js';
 
 const started = { id: 'r', owner: 'ann', input: [] };
 const create = (store: RunStore, checkpoints: ExecutorOptions['checkpoints'] = false) =>
-  createExecutor(store, { checkpoints, describe: () => ({}), onError: () => undefined });
+  new Executor(store, { checkpoints, describe: () => ({}), onError: () => undefined });
 const planOf = (events: Observable<StreamEvent>, more: Partial<RunPlan> = {}): RunPlan => ({
   record: started,
   events: () => events,
@@ -32,20 +32,20 @@ function execute(events: Observable<StreamEvent>, checkpoints: ExecutorOptions['
 const event = (fields: object) => fields as StreamEvent;
 const result = event({ type: 'result', result: { messages: [], text: 'Done.', usage: {}, turns: 1 } });
 
-describe('createExecutor', () => {
+describe('Executor', () => {
   it.each([
     ['a checkpoint', true, event({ type: 'checkpoint', checkpoint: { version: 1 } }), true],
     ['a turn', true, event({ type: 'turn', turn: 1, checkpoint: { version: 1 } }), true],
     ['an event of the application', true, event({ type: 'station', checkpoint: 'Oslo' }), false],
     ['a turn, without checkpoints', false, event({ type: 'turn', turn: 1, checkpoint: {} }), false],
-  ])('createExecutor writes the checkpoint of %s: %s', (_, checkpoints, first, isWritten) => {
+  ])('Executor writes the checkpoint of %s: %s', (_, checkpoints, first, isWritten) => {
     const written = execute(of(first, result), checkpoints);
     expect(written).toHaveLength(isWritten ? 3 : 2); // and at the start and at the end
     expect(written.some(({ checkpoint }) => checkpoint !== undefined)).toBe(isWritten);
     expect(written.at(-1)).toMatchObject({ state: 'ended', result: { text: 'Done.' } });
   });
 
-  it('createExecutor writes when the state of a run was changed, and not when its lease was renewed', () => {
+  it('Executor writes when the state of a run was changed, and not when its lease was renewed', () => {
     new TestScheduler(() => undefined).run(({ cold }) => {
       const records: RunRecord[] = [];
       const store = mapStore(new Map(), (record) => records.push(record));
@@ -69,13 +69,13 @@ describe('createExecutor', () => {
     expect.assertions(1);
   });
 
-  it('createExecutor does not execute a run that the store does not confirm', () => {
+  it('Executor does not execute a run that the store does not confirm', () => {
     const store: RunStore = { ...mapStore(), put: () => EMPTY };
     const { values, error } = observe(create(store).execute(planOf(of(result))));
     expect([values, error]).toEqual([[], expect.objectContaining({ code: 'run_taken' })]);
   });
 
-  it('createExecutor lets another process take a run whose request ended while it began', () => {
+  it('Executor lets another process take a run whose request ended while it began', () => {
     const store = mapStore();
     const { subscription } = observe(create(store).execute(planOf(of(result), { begin: NEVER })));
     expect(store.records.get('r')?.record.executor).toBeDefined();
@@ -83,7 +83,7 @@ describe('createExecutor', () => {
     expect(store.records.get('r')?.record.executor).toBeUndefined();
   });
 
-  it('createExecutor restores the record of a run whose request ended while it was taken over', () => {
+  it('Executor restores the record of a run whose request ended while it was taken over', () => {
     const store = mapStore();
     const before: RunRecord = { ...started, state: 'running', updated: 0, attempt: 1 };
     observe(store.put(before, 0));

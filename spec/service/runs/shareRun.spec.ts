@@ -31,7 +31,7 @@ import { countedSource, observe } from '../../support/observe.js';
 import { contentOf, exampleEvents, exampleRun } from '../../support/runs.js';
 
 const logRun = <E extends StreamEvent>(source: Observable<E>, options: RunLifeOptions) =>
-  new RunLife((opened) => concat(opened, source), options);
+  new RunLife((failure) => failure ?? source, options);
 
 const text = (value: string): StreamEvent => ({ type: 'text', text: value }) as StreamEvent;
 const other = (type: string): StreamEvent => ({ type });

@@ -15,6 +15,25 @@ const table = ends.flatMap(([how, end]) =>
 );
 
 describe('writeFirst', () => {
+  it.each([true, false])(
+    'passes an event that `write` makes the run emit after the one before it (late: %s)',
+    (isLate) => {
+      const source = new Subject<string>();
+      const write = (event: string) => {
+        if (event !== 'first') return undefined;
+        source.next('second');
+        source.complete();
+        return isLate ? written : undefined;
+      };
+      const written = new Subject<never>();
+      const seen = observe(source.pipe(writeFirst(write)));
+      source.next('first');
+      expect(seen.values).toEqual(isLate ? [] : ['first', 'second']);
+      written.complete();
+      expect([seen.values, seen.completed]).toEqual([['first', 'second'], true]);
+    },
+  );
+
   it.each(table)(
     'passes all events of a source that %s when event %d is written; late: %j',
     (how, after, late, end) => {

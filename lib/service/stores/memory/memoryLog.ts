@@ -1,5 +1,4 @@
-import { asyncScheduler, defer, filter, map, Observable, of, ReplaySubject, startWith, Subject } from 'rxjs';
-import { throwError } from 'rxjs';
+import { asyncScheduler, defer, filter, map, Observable, of, ReplaySubject, Subject, throwError } from 'rxjs';
 import type { StreamEvent } from '../../../core/event.js';
 import { requireNumber } from '../../../core/options.js';
 import { remoteRunError } from '../../../transport/fromServerSentEvents.js';
@@ -58,10 +57,7 @@ export function memoryLog({ maxBytes = DEFAULT_MAX_BYTES, maxAge = DEFAULT_MAX_A
       defer(() => {
         const run = runs.find(id);
         if (!run) throw new RunNotFoundError();
-        const envelopes = run.grown.pipe(
-          startWith(run.log),
-          readLog(() => toPosition(run, from), receiver),
-        );
+        const envelopes = run.grown.pipe(readLog(() => toPosition(run, from), receiver, run.log));
         return run.firstAttempt === 1 ? envelopes : envelopes.pipe(map((envelope) => withAttempt(envelope, run)));
       }),
     end: (id, attempt, { failure, expires = asyncScheduler.now() + maxAge, owner = '' } = {}) =>

@@ -1,0 +1,122 @@
+import { asyncScheduler, catchError, concat, defer, EMPTY, retry, throwError, timer, type Observable } from 'rxjs';
+import { RivuletError } from '../../core/errors.js';
+import type { RunResult } from '../../core/event.js';
+import { failedRunOf, messagesOfFailed } from '../../core/failedRun.js';
+import type { JsonObject } from '../../core/json/json.js';
+import { isEnded } from '../ports/isEnded.js';
+import type { RunRecord, RunStore, StoredRun } from '../ports/runStore.js';
+import type { HeldRecord } from './heldRecord.js';
+import { requireDone } from './changeRecord.js';
+import { ExecutorLostError, hasNoOutcome, RunAbandonedError, RunNotFoundError, RunTakenError } from './runErrors.js';
+
+/** Describes the error of a failed run to its readers. */
+type Describe = (thrown: unknown) => JsonObject;
+
+/** What a run adds to its record at its end. */
+export interface EndOfRun {
+  /** The messages of the inner runs so far. Default: none. */
+  readonly inner?: (() => RunRecord['inner']) | undefined;
+  /** The record that the store has under this id. Default: none. */
+  readonly stored?: StoredRun | undefined;
+  /** Undoes `begin` if the run fails before it emits anything. */
+  readonly undo?: Observable<never> | undefined;
+  /** Whether the stored record is restored if the run fails before it emits anything. Default: false. */
+  readonly restores?: boolean | undefined;
+  /** Returns more fields for the record at the end of the run. Default: none. */
+  readonly ended?: ((result: RunResult) => Partial<RunRecord>) | undefined;
+}
+
+/** How long to wait before the end is written again, in milliseconds. */
+const END_INTERVAL = 2000;
+
+/**
+ * The end of a run in its record: its result, its failure, or that it was left. A store that refuses it is asked again
+ * while the lease is valid. Without an end, whoever reads the record next settles it.
+ */
+export class RunEnd {
+  /** Whether the run has ended: its lease is not renewed any more. */
+  isKnown = false;
+
+  constructor(
+    private readonly plan: EndOfRun,
+    private readonly held: HeldRecord,
+    private readonly options: { readonly describe: Describe; readonly onError: (thrown: unknown) => void },
+  ) {}
+
+  /** Writes a result, before its reader has it. */
+  writeResult(result: RunResult): Observable<never> {
+    return this.write(changeAtEnd(result, this.plan));
+  }
+
+  /** Writes why the run has failed, and fails. A run that has not begun leaves the record of before, if it has one. */
+  writeFailure(thrown: unknown, hasBegun: boolean): Observable<never> {
+    const failed = throwError(() => thrown);
+    if (this.isKnown || hasNoOutcome(thrown)) return failed;
+    const { undo, restores, stored } = this.plan;
+    const isBegun = hasBegun || failedRunOf(thrown) !== undefined;
+    const restored = restores && !isBegun ? stored?.record : undefined;
+    const end = restored ?? changeAtFailure(thrown, this.options.describe);
+    return concat(this.write(end, isBegun ? undefined : undo, thrown), failed);
+  }
+
+  /** Writes that the run was left, which nobody resumes. */
+  writeLeft(): Observable<never> {
+    return this.write(changeAtFailure(new RunAbandonedError(), this.options.describe));
+  }
+
+  /** @param failure What the readers do not see if it cannot be written. */
+  private write(end: Partial<RunRecord>, undo: Observable<never> = EMPTY, failure?: unknown): Observable<never> {
+    this.isKnown = true;
+    const delay = (thrown: unknown) => {
+      const isLate = asyncScheduler.now() + END_INTERVAL >= (this.held.record.executor?.until ?? 0);
+      if (isLate || thrown instanceof RivuletError || isEnded(thrown)) throw thrown;
+      return timer(END_INTERVAL);
+    };
+    return concat(undo, this.held.write(end).pipe(retry({ delay }))).pipe(
+      catchError((thrown: unknown) => {
+        if (failure !== undefined) this.options.onError(failure);
+        throw thrown instanceof RunTakenError ? thrown : new ExecutorLostError();
+      }),
+    );
+  }
+}
+
+/** Ends the record of a run that nobody executes, and nobody can resume. Emits the record. */
+export const settleLost = (
+  kernel: { readonly store: RunStore; readonly describe: Describe },
+  { record, version }: StoredRun,
+): Observable<StoredRun> =>
+  defer(() => {
+    const lost = { ...record, ...changeAtFailure(new RunNotFoundError(), (thrown) => kernel.describe(thrown)) };
+    return kernel.store.put(lost, version).pipe(requireDone({ record: lost, version: version + 1 }));
+  });
+
+/** The fields that a checkpoint replaces. */
+export const progress = { answers: undefined, history: undefined, failures: undefined, reason: undefined };
+
+/** A run that has ended needs nothing that one in progress needs. */
+const atEnd = () => ({
+  ...progress,
+  answersLeft: undefined,
+  begun: undefined,
+  taken: undefined,
+  executor: undefined,
+  updated: asyncScheduler.now(),
+});
+
+/** The change of the record at the end of a run. */
+export const changeAtEnd = ({ checkpoint, ...result }: RunResult, plan: EndOfRun): Partial<RunRecord> => ({
+  state: checkpoint ? 'waiting' : 'ended',
+  ...atEnd(),
+  checkpoint,
+  result,
+  ...(plan.inner ? { inner: plan.inner() } : {}),
+  ...plan.ended?.({ checkpoint, ...result } as RunResult),
+});
+
+const changeAtFailure = (thrown: unknown, describe: Describe): Partial<RunRecord> => ({
+  state: 'ended',
+  ...atEnd(),
+  checkpoint: undefined,
+  failure: { messages: messagesOfFailed(thrown) ?? [], error: describe(thrown) },
+});
