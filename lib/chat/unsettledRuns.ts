@@ -44,7 +44,7 @@ export function createUnsettledRuns(
       }),
     );
 
-  /** Only what has not been tried before begins to be tried again: a try that fails would begin the others, without end. */
+  /** A try that fails begins the others again only if it is a first one: otherwise they would go on without end. */
   function settle(id: string, again?: Subject<void>): Observable<unknown> {
     const { stopping } = exchanges.get(id);
     settling.add(id);

@@ -24,7 +24,8 @@ export class Transcript {
   constructor(messages: readonly AgUiMessage[]) {
     for (const message of messages)
       if (message.role === 'tool') this.addAfter(this.entries.at(-1), message);
-      else if (message.role !== 'activity') this.add({ message, turn: 0, calls: new Map(), results: [] }); // the client keeps its activities without the snapshot
+      // The client keeps its activities without the snapshot.
+      else if (message.role !== 'activity') this.add({ message, turn: 0, calls: new Map(), results: [] });
     this.turn = 1;
   }
 
