@@ -7,7 +7,8 @@ import type { EarlierRun } from '../transport/earlierRun.js';
 import type { ConversationAgent } from './conversationAgent.js';
 import { packFiles } from './savedFiles.js';
 import type { ToolCallView, View, ViewStatus } from '../operators/view/view.js';
-import { callsOf, changeCall, changeCalls, emptyView, textsOf, viewOf, waitingCalls } from '../operators/view/view.js';
+import { callsOf, changeCall, changeCalls, emptyView, textsOf, viewOf } from '../operators/view/view.js';
+import { waitingCalls } from '../operators/view/waitingCalls.js';
 
 /** A prompt and its answer, as `save` stores it. */
 export interface Exchange {

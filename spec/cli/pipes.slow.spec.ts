@@ -10,7 +10,7 @@ const patience = 60_000;
 const words = Array.from({ length: 300 }, (_, index) => `\u001b[31mred\u202e ${index}\n`);
 const answer = words.join('').replaceAll('\u001b[31m', '').replaceAll('\u202e', '');
 
-describe('npx rivulet chat, whose streams are no terminal', () => {
+describe('rivulet chat without a terminal', () => {
   let server: LoopbackServer;
   beforeAll(async () => void (server = await serveModel(() => words)));
   afterAll(() => server.close());

@@ -48,7 +48,8 @@ export function createStreamedCalls({ parts, addPart, setPart, removeReceiving }
 
   /** The history does not have calls whose arguments did not arrive. */
   function drop(): void {
-    const [first] = open; // the others are behind it
+    /** The position of the first one: the others have later positions. */
+    const [first] = open;
     forget();
     if (first !== undefined) removeReceiving(first);
   }

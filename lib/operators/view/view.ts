@@ -23,7 +23,6 @@ import { nestedId } from '../../core/nested.js';
 import type { Usage } from '../../core/usage.js';
 import type { Reconnection } from '../../core/connectionEvents.js';
 import type { Plain } from '../../core/typesOf.js';
-import { chunksOf } from './partList.js';
 
 /**
  * The state of a run, for a UI.
@@ -219,23 +218,6 @@ export function callsOf({ messages }: View, calls: ToolCallView[] = []): readonl
   return calls;
 }
 
-/** The waiting calls of arrays of parts: of a view that grows, only the last array is new. */
-const waiting = /* @__PURE__ */ new WeakMap<readonly PartView[], readonly ToolCallView[]>();
-
-function waitingIn(parts: readonly PartView[]): readonly ToolCallView[] {
-  const known = waiting.get(parts);
-  if (known) return known;
-  const calls = parts
-    .filter(isToolCallView)
-    .flatMap((call) => (call.nested ? waitingCalls(call.nested) : call.status === 'waiting' ? [call] : []));
-  waiting.set(parts, calls);
-  return calls;
-}
-
-/** The calls of a view that wait for a decision or a result. A call with an inner run waits for the calls in it. */
-export const waitingCalls = ({ messages }: View): readonly ToolCallView[] =>
-  messages.flatMap(chunksOf).flatMap(waitingIn);
-
 export const changeCall = (view: View, id: string, change: (call: ToolCallView) => ToolCallView): View =>
   mapCalls(view, (call) => {
     if (call.id === id) return change(call);
@@ -330,6 +312,6 @@ export function endAnswer(view: View, ended: 'stopped' | 'failed'): View {
   return last?.role === 'model' ? replaceLast(view, { ...last, ended }) : view;
 }
 
-const isToolCallView = (part: PartView): part is ToolCallView => part.type === 'toolCall';
+export const isToolCallView = (part: PartView): part is ToolCallView => part.type === 'toolCall';
 
 export const isReceiving = (part: PartView): boolean => isToolCallView(part) && part.status === 'receiving';
