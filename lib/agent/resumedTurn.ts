@@ -10,7 +10,7 @@ import { readCheckpoint } from '../core/readCheckpoint.js';
 import { validate, type Validation } from '../core/schema.js';
 import type { Tool } from '../core/tool.js';
 
-/** Everything is checked before anything is executed. Results of calls whose tool is gone are ignored. */
+/** Everything is checked before anything is executed. Answers to calls whose tool is gone pass, and are not used. */
 export function resumedTurn(
   open: OpenCalls | undefined,
   given: CallAnswers,
@@ -18,7 +18,7 @@ export function resumedTurn(
 ): Observable<ResumedTurn | undefined> {
   const waiting = new Map(open?.waiting.map((call) => [call.id, call]));
   requireWaiting(given, waiting);
-  const all = mapAnswers(given, (id) => id);
+  const all = mapAnswers(given, (id) => id); // of each kind
   requireValid(all, waiting);
   const inside = (path: readonly string[] = []) => path.slice(1).join('/');
   const own = mapAnswers(all, (id) => (waiting.get(id)?.path ? undefined : id));
@@ -44,7 +44,7 @@ export function resumedTurn(
   );
 }
 
-const hasOwn = ({ results, errors }: AllAnswers, id: string) => Object.hasOwn(results, id) || Object.hasOwn(errors, id);
+const hasEnd = ({ results, errors }: AllAnswers, id: string) => Object.hasOwn(results, id) || Object.hasOwn(errors, id);
 
 /** Comes before the first copy of the answers: there may be any number of them. */
 function requireWaiting(
@@ -62,7 +62,7 @@ function requireValid(given: AllAnswers, waiting: ReadonlyMap<string, WaitingCal
     if (!isDecision(decision)) throw invalidDecision(id);
     if (!decision.approve && Object.hasOwn(results, id)) throw contradiction(id);
     const call = waiting.get(id);
-    if (decision.approve && call?.question && !hasOwn(given, id)) throw notExecutable(id, call.name);
+    if (decision.approve && call?.question && !hasEnd(given, id)) throw notExecutable(id, call.name);
   }
   for (const [id, error] of Object.entries(errors))
     if (typeof error !== 'string' || Object.hasOwn(results, id) || Object.hasOwn(decisions, id)) throw invalidError(id);
@@ -100,7 +100,7 @@ function validAnswers(
   const toolOf = (id: string) => tools.find(({ name }) => name === waiting.get(id)?.name);
   for (const [id, { approve }] of Object.entries(own.decisions)) {
     const tool = toolOf(id);
-    if (approve && tool && !tool.execute && !hasOwn(own, id)) throw notExecutable(id, tool.name);
+    if (approve && tool && !tool.execute && !hasEnd(own, id)) throw notExecutable(id, tool.name);
   }
   const validations = Object.entries(own.results).map(([id, result]) => {
     const tool = toolOf(id);

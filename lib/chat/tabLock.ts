@@ -12,7 +12,7 @@ export const noLock: TabLock = { hasWaited: false, release: noop };
 
 /**
  * The lock lasts until `release` or the end of the page. Without the API (no HTTPS, Node), every tab gets it, also if
- * the browser refuses it (a sandboxed frame) or another script steals it. It never fails.
+ * the browser refuses it (a sandboxed frame). A tab gets it again if another script steals it. It never fails.
  */
 export function lockTab(id: string): Observable<TabLock> {
   const { locks } = (globalThis as { readonly navigator?: { readonly locks?: LockManager } }).navigator ?? {};

@@ -74,7 +74,7 @@ export function createWaitingRuns(
       timeIsOver(() => exchanges.get(id), overdue),
       answeredElsewhere(agent, () => exchanges.get(id).run, isSaved),
     ).pipe(map(() => resume(exchanges.get(id), stop, () => lock.release())));
-    const locked = tools && callsOfPage(id).length > 0 ? lockTab(tools, agent, exchanges.get(id).run, stop) : EMPTY;
+    const locked = tools && callsOfPage(id).length > 0 ? lockCalls(tools, agent, exchanges.get(id).run, stop) : EMPTY;
     const executed = locked.pipe(
       tap((own) => (lock = own)),
       concatMap(({ hasWaited }) => (hasWaited ? EMPTY : executeHere(id, stop))),
@@ -128,7 +128,7 @@ export function createWaitingRuns(
 }
 
 /** Waits until no other tab executes the calls of this page. A run that cannot be joined belongs to this one. */
-const lockTab = (
+const lockCalls = (
   tools: PageTools,
   agent: ConversationAgent,
   run: string,

@@ -4,7 +4,7 @@ import { plainText } from '../core/plainText.js';
 import type { Shell } from './shell.js';
 import { isUsageError } from './usageError.js';
 
-/** 1 after a failure, 2 for a command line that is not valid, 130 after Ctrl-C. */
+/** 1 after a failure, 2 for a command line that is not valid; otherwise the command's own: 130 after Ctrl-C. */
 export function runCommand([name = '--help', ...args]: readonly string[], shell: Shell): Promise<number> {
   if (name === '--help' || name === '-h' || name === 'help') {
     shell.write(usage);

@@ -1,7 +1,7 @@
 import { from, Observable, type ObservableInput, type Observer, type Subscriber } from 'rxjs';
 import { throwUnhandled } from './createOperator.js';
 
-/** RxJS throws errors of a teardown to the caller: the next call would never start. Here they are reported. */
+/** RxJS throws errors of a teardown to the caller: the tool call after it would never start. Here they are reported. */
 export function ignoreTeardownErrors(work: () => void): void {
   try {
     work();
@@ -22,7 +22,7 @@ export function subscribeIsolated<T>(
   }).subscribe(observer);
 }
 
-/** Calls a function at each subscription, isolated from the errors of the teardown of what it returns. */
+/** As `defer`, but errors of the teardown of what the function returns are reported. */
 export function isolateTeardown<T>(create: () => ObservableInput<T>): Observable<T> {
   return new Observable<T>((out) => {
     let inner: Subscriber<T> | undefined;

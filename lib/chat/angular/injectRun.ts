@@ -122,7 +122,7 @@ export function injectRun<O = unknown>(
   };
 }
 
-/** An error of the run is the last snapshot. */
+/** An error of the run is the last snapshot, also one that `stream` throws. */
 const runSnapshots = <O>(
   agent: ConversationAgent,
   input: Input,

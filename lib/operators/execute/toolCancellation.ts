@@ -2,7 +2,7 @@ import { asyncScheduler, type Subscription } from 'rxjs';
 import { ignoreTeardownErrors } from '../../core/ignoreTeardownErrors.js';
 import { MAX_TIMER_DELAY } from '../../core/options.js';
 
-/** How a running tool ends early: its output is unsubscribed, its signal aborted; or its deadline has passed. */
+/** The means to end a running tool (output, signal, deadline): `ToolExecution` uses them, for `CallRound.cancel`. */
 export class ToolCancellation {
   output: Subscription | undefined;
   private timer: Subscription | undefined;

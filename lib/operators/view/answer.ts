@@ -6,7 +6,7 @@ import type { PartView, View, ViewStatus } from './view.js';
 
 export type Answer = ReturnType<typeof createAnswer>;
 
-/** Before the ids of tools of the provider, which may be those of calls. */
+/** A prefix for the ids of the provider's tools, which may equal those of calls. */
 const SERVER = '\n';
 
 class AnswerParts {

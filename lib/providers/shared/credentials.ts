@@ -19,7 +19,7 @@ export interface Credentials {
 export interface CredentialSources {
   readonly provider: string;
   readonly vendorUrl: string;
-  /** `domains`: the vendor's other domains. */
+  /** The key in the environment. `domains`: the vendor's other domains. */
   readonly apiKey?: { readonly variable: string; readonly domains?: readonly string[] | undefined } | undefined;
   readonly options: {
     readonly apiKey?: PerRequest<string> | undefined;
@@ -59,8 +59,8 @@ function openWith<T>(
   optionKey: string | undefined,
 ): Observable<T> {
   const headers = userHeaders ? mergeHeaders(userHeaders) : {};
-  const hasOwn = Object.keys(headers).some((name) => credentialHeader.test(name) && headers[name]?.trim());
-  return open({ headers, key: hasOwn ? undefined : chooseKey(sources, optionKey, headers) });
+  const hasCredentials = Object.keys(headers).some((name) => credentialHeader.test(name) && headers[name]?.trim());
+  return open({ headers, key: hasCredentials ? undefined : chooseKey(sources, optionKey, headers) });
 }
 
 /** Headers of gateways (`helicone-auth`) come in addition to these. */
@@ -83,7 +83,7 @@ function chooseKey(sources: CredentialSources, optionKey: string | undefined, he
   );
 }
 
-/** The key goes to the URL defined with its variable, and over https to the vendor's hosts (`eu.api.openai.com`). */
+/** The environment's key goes to `vendorUrl`, and over https to the vendor's other hosts (`eu.api.openai.com`). */
 function isVendorUrl({ vendorUrl, apiKey, options }: CredentialSources): boolean {
   if (options.baseUrl === undefined) return true;
   const [vendor, url] = [parseUrl(vendorUrl), parseUrl(options.baseUrl)];
@@ -101,6 +101,7 @@ function parseUrl(url: string): URL | undefined {
   }
 }
 
+/** What to do if the server answers 401 or 403. Undefined if something was sent that may be a key. */
 export function adviceWithoutKey(sources: CredentialSources, { key, headers }: Credentials): string | undefined {
   if (key !== undefined || secretsOf('', headers).length > 0) return undefined;
   const variable = sources.apiKey?.variable;
@@ -108,6 +109,7 @@ export function adviceWithoutKey(sources: CredentialSources, { key, headers }: C
   return `No key was sent, since ${variable} is only sent to the vendor: pass { apiKey: process.env.${variable} }.`;
 }
 
+/** Asks each function among the sources per request; without functions, it combines once. */
 export function combineHeaders(
   combine: (...headers: readonly (Headers | undefined)[]) => Headers | undefined,
   ...sources: readonly (PerRequest<Headers> | undefined)[]

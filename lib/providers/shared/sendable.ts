@@ -13,8 +13,9 @@ export type ToSendable = (
 ) => readonly Message[];
 
 /**
- * Makes a history that any provider accepts. Created once for a model: of a conversation that has grown, it reads only
- * the new messages. `isSeparate`: as for `repairHistory`; `placeFiles` moves files out of results, if the API has to.
+ * Makes a history that any provider accepts; each wire omits the `ProviderPart`s of others. Created once for a model:
+ * of a conversation that has grown, it reads only the new messages. `isSeparate`: as for `repairHistory`; `placeFiles`
+ * moves files out of results, if the API has to.
  */
 export function createSendable(
   isSeparate: (message: Message) => boolean,

@@ -26,7 +26,7 @@ export interface AgUiResponseOptions extends ToAgUiOptions, Pick<ServerSentEvent
  * ```
  *
  * @param run A shared run, or the Observable of a run.
- * @param request The request of the client.
+ * @param request The request of the client, of which `toAgUi` needs some fields.
  * @param options Those of `toAgUi`, `headers`, `heartbeat` in milliseconds (default: 15000).
  */
 export function agUiResponse(

@@ -24,7 +24,7 @@ export interface RunsOptions extends Pick<RunTimes, 'grace' | 'keep'> {
 export interface RunTimes {
   /**
    * How long a run continues without a subscriber, in milliseconds. Then it is stopped, and ends with its result; if it
-   * ignores `stop`, it is unsubscribed after the same time again. Default: 60000.
+   * ignores `stop`, it is unsubscribed after the same time again, and at least 10 s. Default: 60000.
    */
   readonly grace?: number | undefined;
   /** How long a run can be joined after its end, in milliseconds. Default: 60000. */

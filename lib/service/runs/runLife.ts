@@ -61,12 +61,13 @@ type State = 'idle' | 'opening' | 'running' | 'ending' | 'ended' | 'settled' | '
  * | `settled` | the log has the end                             |                                                   |
  * | `left`    | readers have an error, and join again           |                                                   |
  *
- * Without subscribers for the time `grace`, a run is stopped, or unsubscribed. Each state but `settled` becomes `left`
- * if the log fails or rejects a write. With a shared log, the first three do so by `leave`, and `running` also if the
- * source says that the record has no end, or that another process goes on. A source that has not begun receives the
- * failure in place of its run. The Observable `settled` fails in the state `left`, and with a log of this process also
- * in `settled` if the record has no end. How a run ended (`completed`, `failed`, `abandoned`) is `status`; waiting and
- * stopped are results.
+ * Without subscribers for the time `grace`, a run is stopped if it can be, and later unsubscribed. Each state but
+ * `settled` becomes `left` if the log fails or rejects a write. With a shared log, the first three do so by `leave`,
+ * and `running` also if the source says that the record has no end, or that another process goes on. A source that has
+ * not begun receives the failure in place of its run. The Observable `settled` fails in the state `left`, and with a
+ * log of this process also in `settled` if the record has no end. How a run ended (`completed`, `failed`, `abandoned`)
+ * is `status`; waiting and stopped are results. A run that waits in memory is `running` here, and `waiting` in its
+ * record.
  */
 export class RunLife<E extends StreamEvent = StreamEvent> implements LoggedRun<E> {
   private readonly settling = new AsyncSubject<never>();

@@ -17,7 +17,7 @@ export interface ShareRunOptions {
   readonly stop?: (() => void) | undefined;
 }
 
-/** The state of a run. `abandoned`: it had no subscriber for the grace time, or was unsubscribed. */
+/** The state of a run. `abandoned`: it had no subscriber for the grace time, was unsubscribed, or others have it. */
 export type SharedRunStatus = 'idle' | 'running' | 'completed' | 'failed' | 'abandoned';
 
 /** One run with any number of subscribers. */

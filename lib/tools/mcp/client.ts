@@ -44,6 +44,7 @@ export class McpSession {
       return await request(client);
     } catch (thrown) {
       if (!connect || !isLostSession(client, thrown)) throw thrown;
+      // Otherwise, another call has opened it.
       if (this.client === client)
         this.client = await (this.reopening ??= connect().finally(() => (this.reopening = undefined)));
       return request(this.client);
