@@ -62,7 +62,7 @@ function requireValid(given: AllAnswers, waiting: ReadonlyMap<string, WaitingCal
     if (!isDecision(decision)) throw invalidDecision(id);
     if (!decision.approve && Object.hasOwn(results, id)) throw contradiction(id);
     const call = waiting.get(id);
-    if (decision.approve && call?.question && !hasEnd(given, id)) throw notExecutable(id, call.name);
+    if (decision.approve && call?.question && !hasEnd(given, id)) throw notAnswered(id);
   }
   for (const [id, error] of Object.entries(errors))
     if (typeof error !== 'string' || Object.hasOwn(results, id) || Object.hasOwn(decisions, id)) throw invalidError(id);
@@ -148,6 +148,13 @@ const notExecutable = (id: string, name: string) =>
     'decisions',
     `The call "${id}" is approved, but the tool "${name}" has no \`execute\`.`,
     'Execute the call yourself, and pass its result: results: { [id]: value }.',
+  );
+
+const notAnswered = (id: string) =>
+  new ConfigurationError(
+    'decisions',
+    `The question "${id}" is approved, but has no answer.`,
+    'Pass the answer of the person: results: { [id]: value }.',
   );
 
 const invalidError = (id: string) =>

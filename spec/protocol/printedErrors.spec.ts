@@ -75,7 +75,6 @@ describe('the message of an error', () => {
     );
     expect(error).toMatchObject({ message: expect.any(String), stack: expect.any(String) });
     const { message, stack } = error as Error;
-    // eslint-disable-next-line no-control-regex -- that is what must not be there
     for (const printed of [message, stack, String(error), inspect(error)])
       expect(printed).not.toMatch(/[^\n\t\u0020-\u007e\u00a0-\u2029\u202f-\u2065\u206a-\uffff]/);
   });

@@ -337,7 +337,7 @@ describe('askTool', () => {
       'is denied, and has a result',
     ],
     ['a result and an error', { results: { 'c1/1': {} }, errors: { 'c1/1': 'gone' } }, 'has another answer too'],
-    ['an approval', { decisions: { 'c1/1': { approve: true } } }, 'has no `execute`'],
+    ['an approval', { decisions: { 'c1/1': { approve: true } } }, 'is approved, but has no answer'],
     ['no decision', { decisions: { 'c1/1': 'yes' as never } }, 'is not a decision'],
     ['no text as an error', { errors: { 'c1/1': 5 as never } }, 'is not a text'],
   ])('a question that is resumed with %s is refused, as a call is', (_, answers, problem) => {

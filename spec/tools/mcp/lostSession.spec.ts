@@ -70,7 +70,7 @@ const agentWith = async (connect: () => Promise<Client>) => {
   return createAgent({ model, tools });
 };
 const resultsOf = async (agent: Awaited<ReturnType<typeof agentWith>>) => {
-  const answers = new ReplaySubject<CallAnswers>();
+  const answers = new ReplaySubject<CallAnswers>(2);
   const answer = (event: RunEvent) => {
     if (event.type === 'nested' && event.event.type === 'toolWaiting')
       answers.next({ results: { [`${event.id}/${event.event.id}`]: {} } });
