@@ -16,7 +16,7 @@ import type { Observable } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import type { StreamEvent } from '../../../lib/core/event.js';
 import { guardStore } from '../../../lib/service/ports/guardPorts.js';
-import type { RunStore } from '../../../lib/service/ports/runStore.js';
+import type { RunStore, StoredRun } from '../../../lib/service/ports/runStore.js';
 import { Executor } from '../../../lib/service/runs/executeRun.js';
 import { observe } from '../../support/observe.js';
 import { mapStore } from '../../support/stores.js';
@@ -96,5 +96,34 @@ describe('the end of the record of a run', () => {
     const { record } = execute(of(result), (put) => put().pipe(delay(7000)));
     expect(record).toMatchObject({ state: 'ended' });
     expect(record?.executor).toBeUndefined();
+  });
+
+  it('is not written over the answer to a run that waits, if it was written before, but nobody learned of it', () => {
+    new TestScheduler(() => undefined).run(({ flush }) => {
+      const store = mapStore();
+      const { records } = store;
+      const whenThere = <T>(call: Observable<T>) =>
+        defer(() => (records.get('r')?.record.state === 'waiting' && asyncScheduler.now() < 1000 ? away() : call));
+      const unanswered: RunStore = {
+        ...store,
+        get: (id) => whenThere(store.get(id)),
+        put: (record, version) => store.put(record, version).pipe(concatMap((isDone) => whenThere(of(isDone)))),
+      };
+      const lease = 10_000;
+      const options = { checkpoints: false, describe: () => ({}), onError: () => undefined, lease };
+      const executor = new Executor(guardStore(unanswered, { lease }), options);
+      const waits = { type: 'result', result: { ...result, checkpoint: { open: {} } } } as unknown as StreamEvent;
+      const plan = { record: { id: 'r', owner: 'ann', input: [] }, events: () => of(waits) };
+      const run = observe(executor.execute(plan).pipe(concatMap((events) => events(controls))));
+      asyncScheduler.schedule(() => {
+        const { record, version } = records.get('r') as StoredRun;
+        expect(record).toMatchObject({ state: 'waiting' });
+        const taken = { ...record, state: 'ended', checkpoint: undefined, resumedBy: 'next' } as const;
+        records.set('r', { record: taken, version: version + 1 });
+      }, 1500);
+      flush();
+      expect(records.get('r')?.record).toMatchObject({ state: 'ended', resumedBy: 'next' });
+      expect(run.error).toMatchObject({ name: 'RunTakenError' });
+    });
   });
 });
