@@ -111,10 +111,10 @@ export class Executor {
         cleanUp = () => this.release(record);
         return EMPTY;
       });
-      /** A request that was rejected has begun nothing. */
+      /** A request that was rejected has begun nothing. What another process has begun again is not undone. */
       const undoBegin = (thrown: unknown) =>
         concat(
-          thrown instanceof RequestError ? EMPTY : undo,
+          thrown instanceof RequestError ? EMPTY : concat(record.write({ executor: this.newLease() }), undo),
           record.delete(),
           throwError(() => thrown),
         );
