@@ -262,7 +262,7 @@ export class Kernel<C> implements OwnerData {
           if (!stored) return of(isHere);
           if (!this.isExecuted(stored.record)) return stopLeft(stored).pipe(defaultIfEmpty(isHere));
           if (this.log.isShared) return send(stored.record.taken);
-          if (!isHere) throw elsewhere();
+          if (!isHere || this.executor.locate(stored.record) === 'elsewhere') throw elsewhere();
           return of(true);
         }),
       );

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { concatMap, defer, firstValueFrom, filter, map, throwError, toArray, type Observable } from 'rxjs';
+import { concatMap, defer, firstValueFrom, filter, map, Subject, throwError, toArray, type Observable } from 'rxjs';
 import { createAgent } from '../../lib/agent/createAgent.js';
 import { conversation } from '../../lib/chat/conversation.js';
 import { remoteAgent } from '../../lib/chat/remoteAgent.js';
@@ -42,7 +42,7 @@ const tools: Readonly<Record<string, Tool>> = {
 };
 
 /** A process of a service whose agent calls a tool. */
-function startProcess(act: Tool, store: ReturnType<typeof mapStore>, patience?: number, limits: LimitOptions = {}) {
+function startProcess(act: Tool, store: RunStore, patience?: number, limits: LimitOptions = {}) {
   const agent = createAgent({ model: calls(), tools: [act] });
   const context = (request: Request) => request.headers.get('x-user') ?? 'ann';
   const owner = (user: string) => user;
@@ -118,6 +118,24 @@ describe('a stop of a run that waits', () => {
     expect((await ask('DELETE', id)).status).toBe(204);
     expect((await settled(store))?.finishReason).toBe('stopped');
     expect(await waiting()).toEqual([]);
+  });
+
+  it('is refused where another request reads a run of another process, which has no log in common', async () => {
+    const store = mapStore();
+    const gate = new Subject<void>();
+    let reads = 0;
+    const get: RunStore['get'] = (key) =>
+      defer(() => (reads++ === 0 ? gate.pipe(concatMap(() => store.get(key))) : store.get(key)));
+    const { ask } = startProcess(asks, { ...store, get });
+    const id = crypto.randomUUID();
+    const executor = { id: 'other', until: Date.now() + 60_000 };
+    const record: RunRecord = { id, owner: 'ann', input: [], state: 'running', attempt: 1, updated: 0, executor };
+    store.records.set(id, { version: 1, record });
+    const reading = ask('POST', id, {});
+    while (reads === 0) await new Promise((resolve) => setImmediate(resolve));
+    expect((await ask('DELETE', id)).status).toBe(503);
+    gate.next();
+    expect((await reading).status).toBe(503);
   });
 
   it('in a page reaches the service, and another device shows it', async () => {

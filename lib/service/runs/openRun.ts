@@ -15,6 +15,7 @@ import { isOpenRun, waitingIn, waitsInMemory } from './liveAnswers.js';
 import { notWaiting, planResumption, planRest, planStart } from './planRun.js';
 import { replayDead, replayRecord } from './replayRecord.js';
 import { settleLost } from './runEnd.js';
+import type { LoggedRun } from './runLife.js';
 import type { Client } from '../client.js';
 import { RunNotFoundError, RunTakenError } from './runErrors.js';
 import type { SharedRun } from './sharedRun.js';
@@ -91,6 +92,13 @@ function openStored<C>(kernel: Kernel<C>, opening: Opening<C>): Observable<Opene
   );
 }
 
+/** Stops a run that another process has stopped after it had begun to wait. */
+function stopLate<C>(kernel: Kernel<C>, id: string, client: Client<C>, { settled }: LoggedRun): void {
+  const inbox = kernel.registry.find(id)?.inbox;
+  const stopped = defer(() => (inbox?.isStopLate ? stopWaiting(kernel, id, client) : EMPTY));
+  onErrorResumeNext(settled, stopped).subscribe();
+}
+
 /** Starts a run, or hands it to the engine that makes it durable. */
 function launch<C>(
   kernel: Kernel<C>,
@@ -99,14 +107,7 @@ function launch<C>(
 ): Observable<OpenedRun> {
   const { id } = plan.record;
   const { durable } = kernel;
-  if (!durable)
-    return kernel.launch(plan, { grace }).pipe(
-      tap((run) => {
-        const inbox = kernel.registry.find(id)?.inbox;
-        const stopAgain = defer(() => (inbox?.isStopLate ? stopWaiting(kernel, id, client) : EMPTY));
-        onErrorResumeNext(run.settled, stopAgain).subscribe();
-      }),
-    );
+  if (!durable) return kernel.launch(plan, { grace }).pipe(tap((run) => stopLate(kernel, id, client, run)));
   return concat(
     admitStored(kernel, plan, durable),
     defer(() => of(kernel.runElsewhere(id))),
