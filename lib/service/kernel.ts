@@ -251,16 +251,18 @@ export class Kernel<C> implements OwnerData {
       if (run && message.type === 'cancel') return of(this.registry.cancel(id, message.id));
       const send = (taken?: string) => this.limits.send(this.log, id, owner, message, taken);
       if (run && message.type !== 'stop') return send(run.inbox.taken);
+      const isRunning = run?.run.status === 'running';
+      if (isRunning && run.inbox.isWaiting) return concat(run.run.settled, this.tell(id, owner, message, stopLeft));
       // At once; the log of other processes has it too, if this one ends before the run does.
       const isHere = message.type === 'stop' && (this.registry.stop(id) || this.locks.stop(id, owner));
-      if (run?.run.status === 'running') return this.log.isShared ? send().pipe(map(() => true)) : of(true);
+      if (isRunning) return this.log.isShared ? send().pipe(map(() => true)) : of(true);
       if (!isHere && this.locks.has(id)) return of(false);
       return this.access.find(id, owner).pipe(
         concatMap((stored) => {
           if (!stored) return of(isHere);
           if (!this.isExecuted(stored.record)) return stopLeft(stored).pipe(defaultIfEmpty(isHere));
           if (this.log.isShared) return send(stored.record.taken);
-          if (!isHere) throw elsewhere();
+          if (!isHere || this.executor.locate(stored.record) === 'elsewhere') throw elsewhere();
           return of(true);
         }),
       );

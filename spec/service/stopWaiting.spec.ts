@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { firstValueFrom, filter, map, toArray } from 'rxjs';
+import { concatMap, defer, firstValueFrom, filter, map, Subject, throwError, toArray, type Observable } from 'rxjs';
 import { createAgent } from '../../lib/agent/createAgent.js';
 import { conversation } from '../../lib/chat/conversation.js';
 import { remoteAgent } from '../../lib/chat/remoteAgent.js';
@@ -8,12 +8,15 @@ import type { Tool } from '../../lib/core/tool.js';
 import { createService } from '../../lib/service/createService.js';
 import type { ServiceOptions } from '../../lib/service/serviceOptions.js';
 import { agentHandler } from '../../lib/service/http/agentHandler.js';
+import type { RunRecord, RunStore } from '../../lib/service/ports/runStore.js';
+import { memoryLog } from '../../lib/service/stores/memory/memoryLog.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import { agentTool } from '../../lib/tools/agentTool.js';
 import { askTool } from '../../lib/tools/askTool.js';
 import { followingId } from '../../lib/transport/randomId.js';
-import { shutDown } from '../support/services.js';
+import { shutDown, type Handler } from '../support/services.js';
 import { mapStore } from '../support/stores.js';
+import { inVirtualTime } from '../support/virtualTime.js';
 
 const open: object[] = [];
 afterEach(() => open.splice(0).forEach(shutDown));
@@ -39,7 +42,7 @@ const tools: Readonly<Record<string, Tool>> = {
 };
 
 /** A process of a service whose agent calls a tool. */
-function startProcess(act: Tool, store: ReturnType<typeof mapStore>, patience?: number, limits: LimitOptions = {}) {
+function startProcess(act: Tool, store: RunStore, patience?: number, limits: LimitOptions = {}) {
   const agent = createAgent({ model: calls(), tools: [act] });
   const context = (request: Request) => request.headers.get('x-user') ?? 'ann';
   const owner = (user: string) => user;
@@ -117,6 +120,24 @@ describe('a stop of a run that waits', () => {
     expect(await waiting()).toEqual([]);
   });
 
+  it('is refused where another request reads a run of another process, which has no log in common', async () => {
+    const store = mapStore();
+    const gate = new Subject<void>();
+    let reads = 0;
+    const get: RunStore['get'] = (key) =>
+      defer(() => (reads++ === 0 ? gate.pipe(concatMap(() => store.get(key))) : store.get(key)));
+    const { ask } = startProcess(asks, { ...store, get });
+    const id = crypto.randomUUID();
+    const executor = { id: 'other', until: Date.now() + 60_000 };
+    const record: RunRecord = { id, owner: 'ann', input: [], state: 'running', attempt: 1, updated: 0, executor };
+    store.records.set(id, { version: 1, record });
+    const reading = ask('POST', id, {});
+    while (reads === 0) await new Promise((resolve) => setImmediate(resolve));
+    expect((await ask('DELETE', id)).status).toBe(503);
+    gate.next();
+    expect((await reading).status).toBe(503);
+  });
+
   it('in a page reaches the service, and another device shows it', async () => {
     const store = mapStore();
     const { handler, waiting } = startProcess(asks, store);
@@ -139,5 +160,100 @@ describe('a stop of a run that waits', () => {
     await device.until('stopped');
     expect(device.chat.view.waiting).toEqual([]);
     for (const { view } of [page, device]) view.unsubscribe();
+  });
+});
+
+/** Two processes whose store refuses what it is asked from the write of a record on, for a time. */
+function withOutage(
+  checkpoints: boolean,
+  isFirst: (record: RunRecord) => boolean,
+  refused: 'all' | 'put',
+  time: number,
+) {
+  const store = mapStore();
+  const outage = { end: Infinity };
+  const isAway = () => Date.now() < outage.end && outage.end < Infinity;
+  const away = () => throwError(() => new Error('The store is away.'));
+  const call = <T>(work: () => Observable<T>) => defer(() => (isAway() && refused === 'all' ? away() : work()));
+  const faulty: RunStore = {
+    get: (id) => call(() => store.get(id)),
+    list: (query) => call(() => store.list(query)),
+    delete: (id, version) => call(() => store.delete(id, version)),
+    put: (record, version) =>
+      defer(() => {
+        const isHit = outage.end === Infinity && isFirst(record);
+        if (isHit) outage.end = Date.now() + time;
+        if (!isAway()) return store.put(record, version);
+        // The first write is done, but nobody learns of it.
+        return isHit && refused === 'all' ? store.put(record, version).pipe(concatMap(away)) : away();
+      }),
+  };
+  const log = { ...memoryLog(), isShared: true };
+  const start = () =>
+    agentHandler(createAgent({ model: calls(), tools: [tools['an approval'] ?? asks] }), {
+      ...{ store: faulty, log, checkpoints, onError: () => undefined, context: () => 'ann', owner: () => 'ann' },
+    });
+  const processes = [start(), start()];
+  open.push(...processes);
+  const ask = async (number: number, method: string, id: string, body?: object): Promise<Response> => {
+    const headers = { 'x-run-id': id };
+    const request = new Request('http://service.test', {
+      method,
+      headers,
+      ...(body && { body: JSON.stringify(body) }),
+    });
+    const response = await (processes[number] as Handler)(request);
+    if (response.status !== 503) return response;
+    await after(1000);
+    return ask(number, method, id, body);
+  };
+  return { store, ask };
+}
+const after = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+const states = ({ records }: ReturnType<typeof mapStore>) =>
+  [...records.values()].map(({ record }) => [record.state, record.result?.finishReason]);
+
+describe('while the store is away,', () => {
+  it.each([
+    ['the process of the run', 0],
+    ['another process', 1],
+  ])(
+    'a stop is not lost if the run has begun to wait, and its record does not say so yet: in %s',
+    async (_, stopping) => {
+      const { store, ask } = withOutage(true, ({ state }) => state === 'waiting', 'put', 5000);
+      const id = crypto.randomUUID();
+      await inVirtualTime(async () => {
+        const read = ask(0, 'POST', id, { input: 'Go.' }).then((response) => response.text());
+        await after(1000);
+        expect((await ask(stopping, 'DELETE', id)).status).toBe(204);
+        await read;
+        await after(10_000);
+      });
+      expect(states(store)).toEqual([
+        ['ended', 'waiting'],
+        ['ended', 'stopped'],
+      ]);
+    },
+  );
+
+  it.each([
+    ['a stop', 'DELETE', 'stopped'],
+    ['an answer', 'POST', 'stop'],
+  ])('%s that could only begin does not spoil a run that waits', async (_, method, finishReason) => {
+    const { store, ask } = withOutage(false, ({ resumes }) => resumes !== undefined, 'all', 5000);
+    const id = crypto.randomUUID();
+    await inVirtualTime(async () => {
+      await (await ask(0, 'POST', id, { input: 'Go.' })).text();
+      const answer = { resume: id, decisions: { c1: { approve: true } } };
+      const [to, body] = method === 'POST' ? [followingId(id), answer] : [id, undefined];
+      await (await ask(0, method, to, body)).text();
+      await after(40_000);
+      await (await ask(0, method, to, body)).text();
+      await after(1000);
+    });
+    expect(states(store)).toEqual([
+      ['ended', 'waiting'],
+      ['ended', finishReason],
+    ]);
   });
 });

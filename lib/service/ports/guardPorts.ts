@@ -105,7 +105,7 @@ export function guardStore<R extends StorableRecord>(
       const isWritten = () =>
         store.get(record.id).pipe(
           take(1),
-          map((stored) => stored?.version === version + 1 && isSameJson(asJson(stored.record), asJson(record))),
+          map((stored) => stored?.version === version + 1 && isSameRecord(stored.record, record)),
         );
       return guard('store.put', work, () => work().pipe(concatMap((isDone) => (isDone ? of(true) : isWritten()))));
     },
@@ -114,6 +114,8 @@ export function guardStore<R extends StorableRecord>(
 
 /** A store may omit what is undefined. */
 const asJson = (record: StorableRecord): unknown => JSON.parse(JSON.stringify(record));
+
+export const isSameRecord = (a: StorableRecord, b: StorableRecord): boolean => isSameJson(asJson(a), asJson(b));
 
 /** Guards a log, whose `state` shows whether a write whose answer was lost was done. Streams have no time limit. */
 export function guardLog(log: RunLog, options: GuardOptions = {}): RunLog {

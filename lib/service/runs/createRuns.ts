@@ -240,7 +240,10 @@ const listeningSource =
       const listening = messages.subscribe({
         next(sent) {
           const { message } = sent;
-          if (message.type === 'stop') stop.next();
+          if (message.type === 'stop') {
+            inbox.isStopLate = inbox.isWaiting;
+            stop.next();
+          }
           if (message.type === 'cancel') cancel.next(message.id);
           inbox.add(sent);
         },

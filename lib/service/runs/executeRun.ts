@@ -1,5 +1,5 @@
 import { asyncScheduler, catchError, concat, defer, EMPTY, exhaustMap, finalize, interval, of, takeUntil } from 'rxjs';
-import { throwError, type Observable } from 'rxjs';
+import { tap, throwError, type Observable } from 'rxjs';
 import type { Checkpoint } from '../../core/checkpoint.js';
 import type { StreamEvent } from '../../core/event.js';
 import { isCheckpoint, isResult, isTurn } from '../../core/eventGuards.js';
@@ -111,10 +111,10 @@ export class Executor {
         cleanUp = () => this.release(record);
         return EMPTY;
       });
-      /** A request that was rejected has begun nothing. */
+      /** A request that was rejected has begun nothing. What another process has begun again is not undone. */
       const undoBegin = (thrown: unknown) =>
         concat(
-          thrown instanceof RequestError ? EMPTY : undo,
+          thrown instanceof RequestError ? EMPTY : concat(record.write({ executor: this.newLease() }), undo),
           record.delete(),
           throwError(() => thrown),
         );
@@ -178,6 +178,9 @@ export class Executor {
       });
     };
     return (failure ?? defer(begin)).pipe(
+      tap((event) => {
+        if (inbox && isResult(event)) inbox.isWaiting = event.result.checkpoint !== undefined;
+      }),
       writeFirst(write, written),
       catchError((thrown: unknown) => end.writeFailure(thrown, hasBegun)),
       finalize(leave),

@@ -2,6 +2,7 @@ import { AsyncSubject, catchError, concatMap, defaultIfEmpty, defer, finalize, i
 import { onErrorResumeNext, take, tap, throwError, type Observable } from 'rxjs';
 import { createSemaphore } from '../../core/semaphore.js';
 import type { RunRecord, RunStore } from '../ports/runStore.js';
+import { isSameRecord } from '../ports/guardPorts.js';
 import { requireDone } from './changeRecord.js';
 import { RunTakenError } from './runErrors.js';
 
@@ -27,6 +28,8 @@ export class HeldRecord {
   private readonly oneByOne = createSemaphore(1);
   /** After a write that failed: the store may have written it. */
   private isUncertain = false;
+  /** What was to be written last. */
+  private attempted: RunRecord | undefined;
 
   constructor(
     private readonly store: RunStore,
@@ -39,6 +42,7 @@ export class HeldRecord {
   write(changes: Partial<RunRecord>): Observable<never> {
     return this.change(() => {
       const next = { ...this.record, ...changes };
+      this.attempted = next;
       return this.store.put(next, this.version).pipe(
         tap((isDone) => {
           if (!isDone) return;
@@ -78,14 +82,18 @@ export class HeldRecord {
   }
 
   private findVersion(): Observable<unknown> {
-    const { attempt, executor } = this.record;
+    const { attempt } = this.record;
     return defer(() => (this.isUncertain ? this.store.get(this.record.id) : of(undefined))).pipe(
       tap((stored) => {
-        const found = stored?.record;
-        const isOurs = found?.attempt === attempt && (!found.executor || found.executor.id === executor?.id);
-        if (stored && isOurs) this.version = stored.version;
+        if (stored?.record.attempt === attempt && this.isOurs(stored.record)) this.version = stored.version;
         this.isUncertain = false;
       }),
     );
+  }
+
+  /** A record without an executor may have been changed by others, such as those that answer a run that waits. */
+  private isOurs(found: RunRecord): boolean {
+    if (found.executor) return found.executor.id === this.record.executor?.id;
+    return this.attempted !== undefined && isSameRecord(found, this.attempted);
   }
 }

@@ -1,11 +1,11 @@
-import { concat, concatMap, defer, EMPTY, map, of, repeat, takeLast, takeWhile, tap, throwError } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { concat, concatMap, defer, EMPTY, map, of, onErrorResumeNext, repeat, takeLast, takeWhile } from 'rxjs';
+import { tap, throwError, type Observable } from 'rxjs';
 import { hasAnswer, mergeAnswers, type CallAnswers } from '../../core/approval.js';
 import type { StreamEvent } from '../../core/event.js';
 import { followingId } from '../../transport/randomId.js';
 import type { AgentRequest, ResumeRequest } from '../http/browserRequest.js';
 import type { Kernel } from '../kernel.js';
-import type { StoredRun } from '../ports/runStore.js';
+import type { RunRecord, StoredRun } from '../ports/runStore.js';
 import { checkAnswers } from './checkAnswers.js';
 import { completeLog, isOpen, stateAtEnd } from './continueLog.js';
 import type { RunTimes } from './createRuns.js';
@@ -15,6 +15,7 @@ import { isOpenRun, waitingIn, waitsInMemory } from './liveAnswers.js';
 import { notWaiting, planResumption, planRest, planStart } from './planRun.js';
 import { replayDead, replayRecord } from './replayRecord.js';
 import { settleLost } from './runEnd.js';
+import type { LoggedRun } from './runLife.js';
 import type { Client } from '../client.js';
 import { RunNotFoundError, RunTakenError } from './runErrors.js';
 import type { SharedRun } from './sharedRun.js';
@@ -45,6 +46,10 @@ export const openRun = <C>(kernel: Kernel<C>, opening: Opening<C>): Observable<O
       .pipe(concatMap((run): Observable<OpenedRun> => (run ? of(run) : openStored(kernel, opening))));
   });
 };
+
+/** Continues a run that waits, and stops it before it does anything: its calls are cancelled. */
+export const stopWaiting = <C>(kernel: Kernel<C>, id: string, client: Client<C>): Observable<OpenedRun> =>
+  openRun(kernel, { id: followingId(id), client, body: { resume: id, answers: {} }, isStopped: true });
 
 /** Answers a run that waits, or the last of those that continue it: that one waits for the rest. */
 export const answerRun = <C>(
@@ -87,11 +92,22 @@ function openStored<C>(kernel: Kernel<C>, opening: Opening<C>): Observable<Opene
   );
 }
 
+/** Stops a run that another process has stopped after it had begun to wait. */
+function stopLate<C>(kernel: Kernel<C>, id: string, client: Client<C>, { settled }: LoggedRun): void {
+  const inbox = kernel.registry.find(id)?.inbox;
+  const stopped = defer(() => (inbox?.isStopLate ? stopWaiting(kernel, id, client) : EMPTY));
+  onErrorResumeNext(settled, stopped).subscribe();
+}
+
 /** Starts a run, or hands it to the engine that makes it durable. */
-function launch<C>(kernel: Kernel<C>, plan: RunPlan, { grace }: Pick<RunTimes, 'grace'>): Observable<OpenedRun> {
+function launch<C>(
+  kernel: Kernel<C>,
+  plan: RunPlan,
+  { grace, client }: Pick<Opening<C>, 'grace' | 'client'>,
+): Observable<OpenedRun> {
   const { id } = plan.record;
   const { durable } = kernel;
-  if (!durable) return kernel.launch(plan, { grace });
+  if (!durable) return kernel.launch(plan, { grace }).pipe(tap((run) => stopLate(kernel, id, client, run)));
   return concat(
     admitStored(kernel, plan, durable),
     defer(() => of(kernel.runElsewhere(id))),
@@ -200,12 +216,20 @@ function recover<C>(kernel: Kernel<C>, run: StoredRun, opening: Opening<C>): Obs
   if (after !== undefined && !kernel.log.isShared) throw new RunNotFoundError(); // its events were removed
   if (state === 'parked') return of(kernel.runElsewhere(id));
   if (!isOpenRun(record)) return replay(kernel, run, opening);
-  if (!kernel.isResumable)
-    return settleLost(kernel, run).pipe(concatMap((settled) => replay(kernel, settled, opening)));
+  const rest = defer(() => planRest(kernel, run, client).pipe(concatMap((plan) => launch(kernel, plan, opening))));
+  if (!kernel.isResumable) {
+    const lost = defer(() => settleLost(kernel, run).pipe(concatMap((settled) => replay(kernel, settled, opening))));
+    return hasBegun(kernel, record).pipe(concatMap((isLost) => (isLost ? lost : rest)));
+  }
   // The first checkpoint comes before the first tool: without one, nothing was executed.
-  if (!checkpoint && !history) return of(replayRecord(record));
-  return planRest(kernel, run, client).pipe(concatMap((plan) => launch(kernel, plan, opening)));
+  return checkpoint || history ? rest : of(replayRecord(record));
 }
+
+/** A run that resumes another one begins when it has taken its checkpoint. Until then, the other one waits. */
+const hasBegun = <C>(kernel: Kernel<C>, { resumes, owner }: RunRecord): Observable<boolean> =>
+  resumes === undefined
+    ? of(true)
+    : kernel.access.find(resumes, owner).pipe(map((before) => before?.record.state !== 'waiting'));
 
 /** Replays a run that has ended: from a shared log, which has all of it; or from its record. */
 function replay<C>(kernel: Kernel<C>, run: StoredRun, opening: Opening<C>): Observable<OpenedRun> {

@@ -20,6 +20,10 @@ export class PromptInbox {
   private readonly used = new Set<Message | RunMessage>();
   /** About how many bytes the prompts have. */
   bytes = 0;
+  /** Whether the run has ended as waiting: a stop is too late for it, and too early for its record. */
+  isWaiting = false;
+  /** Whether another process has sent a stop since then. */
+  isStopLate = false;
 
   /** `seen`: the position of the last message; at the start, that which earlier executors have taken. */
   constructor(public seen = '0') {}

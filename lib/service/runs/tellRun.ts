@@ -8,7 +8,7 @@ import type { Client } from '../client.js';
 import type { Kernel } from '../kernel.js';
 import { completeLog } from './continueLog.js';
 import { isOpenRun } from './liveAnswers.js';
-import { openRun } from './openRun.js';
+import { openRun, stopWaiting } from './openRun.js';
 import { changeAtEnd } from './runEnd.js';
 
 /** It may wait long for a worker. An open turn's calls must be answered, which only a worker does. */
@@ -44,8 +44,10 @@ const stopLeft = <C>(kernel: Kernel<C>, { record }: StoredRun, client: Client<C>
   const isOpen = isOpenRun(record);
   if (!isOpen && record.state !== 'waiting') return EMPTY;
   const id = isOpen ? record.id : followingId(record.id);
-  const body = isOpen ? {} : { resume: record.id, answers: {} };
-  return openRun(kernel, { id, client, body, isStopped: true }).pipe(
+  const opened = isOpen
+    ? openRun(kernel, { id, client, body: {}, isStopped: true })
+    : stopWaiting(kernel, record.id, client);
+  return opened.pipe(
     concatMap(() => tellRun(kernel, id, client, stop)),
     concatMap((isKnown) => concat(kernel.runOf(id, client.owner)?.settled ?? EMPTY, of(isKnown))),
   );

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { concat, concatMap, defer, EMPTY, NEVER, of, Subject } from 'rxjs';
+import { concat, concatMap, defer, EMPTY, NEVER, of, Subject, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import type { StreamEvent } from '../../../lib/core/event.js';
@@ -43,6 +43,33 @@ describe('Executor', () => {
     expect(written).toHaveLength(isWritten ? 3 : 2); // and at the start and at the end
     expect(written.some(({ checkpoint }) => checkpoint !== undefined)).toBe(isWritten);
     expect(written.at(-1)).toMatchObject({ state: 'ended', result: { text: 'Done.' } });
+  });
+
+  it.each([
+    ['undone', false],
+    ['kept if another process has begun it again meanwhile', true],
+  ])('what a run that cannot begin has begun is %s', (_, isTaken) => {
+    const store = mapStore();
+    let undone = 0;
+    const begin = defer(() => {
+      const other = {
+        ...started,
+        state: 'running',
+        attempt: 2,
+        updated: 0,
+        executor: { id: 'other', until: 1 },
+      } as const;
+      if (isTaken) store.records.set('r', { record: other, version: 2 });
+      return throwError(() => new Error('The store is away.'));
+    });
+    const undo = defer(() => {
+      undone += 1;
+      return EMPTY;
+    });
+    const { error } = observe(create(store).execute(planOf(NEVER, { begin, undo })));
+    expect(undone).toBe(isTaken ? 0 : 1);
+    expect(store.records.get('r')?.record.attempt).toBe(isTaken ? 2 : undefined);
+    expect(error).toMatchObject(isTaken ? { name: 'RunTakenError' } : { message: 'The store is away.' });
   });
 
   it('Executor writes when the state of a run was changed, and not when its lease was renewed', () => {

@@ -97,4 +97,33 @@ describe('the end of the record of a run', () => {
     expect(record).toMatchObject({ state: 'ended' });
     expect(record?.executor).toBeUndefined();
   });
+
+  it('is not written over the answer to a run that waits, if it was written before, but nobody learned of it', () => {
+    new TestScheduler(() => undefined).run(({ flush }) => {
+      const store = mapStore();
+      const { records } = store;
+      const whenThere = <T>(call: Observable<T>) =>
+        defer(() => (records.get('r')?.record.state === 'waiting' && asyncScheduler.now() < 1000 ? away() : call));
+      const unanswered: RunStore = {
+        ...store,
+        get: (id) => whenThere(store.get(id)),
+        put: (record, version) => store.put(record, version).pipe(concatMap((isDone) => whenThere(of(isDone)))),
+      };
+      const lease = 10_000;
+      const options = { checkpoints: false, describe: () => ({}), onError: () => undefined, lease };
+      const executor = new Executor(guardStore(unanswered, { lease }), options);
+      const waits = { type: 'result', result: { ...result, checkpoint: { open: {} } } } as unknown as StreamEvent;
+      const plan = { record: { id: 'r', owner: 'ann', input: [] }, events: () => of(waits) };
+      const run = observe(executor.execute(plan).pipe(concatMap((events) => events(controls))));
+      asyncScheduler.schedule(() => {
+        const waiting = records.get('r');
+        if (!waiting) return;
+        const taken = { ...waiting.record, state: 'ended', checkpoint: undefined, resumedBy: 'next' } as const;
+        records.set('r', { record: taken, version: waiting.version + 1 });
+      }, 1500);
+      flush();
+      expect(records.get('r')?.record).toMatchObject({ state: 'ended', resumedBy: 'next' });
+      expect(run.error).toMatchObject({ name: 'RunTakenError' });
+    });
+  });
 });
