@@ -193,6 +193,21 @@ describe('toView', () => {
     ]);
   });
 
+  it('toView continues a tool of the provider after an answer that had one with the same id was retracted', () => {
+    const search = (status: string) =>
+      ({
+        type: 'metadata',
+        metadata: { serverTools: [{ id: 's', name: 'search', status }] },
+      }) as unknown as StreamEvent;
+    const prompt = { type: 'message', message: userMessage('In Celsius.') } as StreamEvent;
+    const retracted = [prompt, search('running'), { type: 'retract' } as StreamEvent];
+    const view = lastView([text('a'), search('running'), turn, ...retracted, search('completed')]);
+    expect(view.messages.map(({ parts }) => parts)).toMatchObject([
+      question.messages[0]?.parts ?? [],
+      [{ type: 'text' }, { type: 'serverTool', tool: { id: 's', status: 'completed' } }],
+    ]);
+  });
+
   it('toView announces a retry until something arrives', () => {
     const retry = { type: 'retry', attempt: 1, delay: 2000, error: { code: 'http' } } as StreamEvent;
     const views = viewsOf([retry, text('a')]);

@@ -40,6 +40,12 @@ class AnswerParts {
     this.notePositions(from);
   }
 
+  /** Returns to an earlier list. */
+  restore(list: PartList): void {
+    this.list = list;
+    this.notePositions(0);
+  }
+
   private notePositions(from: number, to = this.list.length): void {
     for (let position = from; position < to; position++) {
       const part = this.list.at(position);
@@ -119,7 +125,8 @@ export function createAnswer(earlier: View) {
   function retractTurn(): void {
     if (view.messages === before.messages) return;
     view = { ...withoutNotices(view), messages: before.messages, status: 'sending' };
-    ({ message, list: parts.list } = before);
+    message = before.message;
+    parts.restore(before.list);
     turnStart = parts.length;
   }
 
