@@ -4,6 +4,7 @@ import { EMPTY, isObservable, lastValueFrom, NEVER, of, throwError } from 'rxjs'
 import { uiChatHandler, uiMessageResponse } from '../../lib/service/uiChat/index.js';
 import { isRecord } from '../../lib/core/json/json.js';
 import * as root from '../../lib/index.js';
+import { agUiHandler } from '../../lib/agUi.js';
 import { idleTimeout } from '../../lib/protocol/idleTimeout.js';
 import { retryRequest } from '../../lib/protocol/retryRequest.js';
 import { anthropicTools } from '../../lib/providers/anthropic/index.js';
@@ -184,6 +185,9 @@ const options: Readonly<Record<string, Use>> = {
   'WebLimits.maxUses': (maxUses) => anthropicTools.webSearch({ maxUses }),
   'WebSocketTransportOptions.idle': (idle) => webSocketTransport(none, { idle }),
   'WriteSpecOptions.run': async (one) => writeSpec(readRecording(await record()), { run: one }),
+  'heartbeat of agentHandler': (heartbeat) => agentHandler(agent, { heartbeat }),
+  'heartbeat of uiChatHandler': (heartbeat) => uiChatHandler(agent, { heartbeat }),
+  'heartbeat of agUiHandler': (heartbeat) => agUiHandler(() => agent, { heartbeat }),
   'a deadline': (deadline) => rivulet.deadlineTool(call, deadline),
   'a cost': (max) => rivulet.costBudget({ max }),
   'a number of turns': (count) => rivulet.turnCount(count),

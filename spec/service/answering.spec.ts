@@ -79,7 +79,7 @@ describe('an answer that is not valid', () => {
     ['an error without a text', { errors: { c2: { a: 1 } } }, 'not a text'],
     ['a decision about a question that is none', { decisions: { 'c1/a': true } }, 'not a decision'],
     ['a reason that is not a text', { decisions: { 'c1/a': { approve: false, reason: 5 } } }, 'not a decision'],
-    ['an approval of a question', { decisions: { 'c1/a': { approve: true, arguments: {} } } }, 'execute'],
+    ['an approval of a question', { decisions: { 'c1/a': { approve: true, arguments: {} } } }, 'no answer'],
     ['a question with an error without a text', { errors: { 'c1/a': { toString: null } } }, 'not a text'],
     [
       'a question that is answered and declined',

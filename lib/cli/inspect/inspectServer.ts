@@ -74,21 +74,18 @@ export async function serveInspector(runs: InspectedRuns, options: InspectServer
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const rejected = rejectForeign(request, access);
-    if (rejected) {
-      fail(response, rejected.status, rejected.message);
-      return;
-    }
-    const cors = corsHeaders(request, access);
+    const cors = rejected ? {} : corsHeaders(request, access);
     for (const [name, value] of Object.entries({ ...headers, ...cors })) response.setHeader(name, value);
-    const { pathname: path, searchParams } = new URL(request.url ?? '/', 'http://localhost');
+    const [path = '', query] = (request.url ?? '').split('?');
     const file = fileAt(path);
-    if (request.method === 'OPTIONS') response.writeHead(204).end();
+    if (rejected) fail(response, rejected.status, rejected.message);
+    else if (request.method === 'OPTIONS') response.writeHead(204).end();
     else if (file) send(response, ...file);
     else if (!hasToken(request, access))
       fail(response, 401, 'Open the address that the inspector printed, with its token.');
     else if (path === '/api/entries') await receive(request, response, runs);
     else if (path === '/api/runs') follow(response, runs);
-    else answerRun(path, searchParams, response, runs);
+    else answerRun(path, new URLSearchParams(query), response, runs);
   }
 
   return {

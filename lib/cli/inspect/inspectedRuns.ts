@@ -123,11 +123,11 @@ export class InspectedRuns {
   private startRun(source: Source, line: string, entry: StartEntry): void {
     const id = ++this.lastId;
     const input = Array.isArray(entry.input) ? entry.input.map(messageText).join(' ').trim() : '';
-    const name = nonEmptyString(entry.name);
+    const name = shown(entry.name);
     const summary: RunSummary = {
       id,
       ...(name === undefined ? {} : { name }),
-      title: shortJson(input === '' ? (name ?? (entry.kind === 'model' ? 'Model' : 'Run')) : input, 200),
+      title: shown(input) ?? name ?? (entry.kind === 'model' ? 'Model' : 'Run'),
       at: finiteNumber(entry.at) ?? 0,
       duration: 0,
       state: 'running',
@@ -180,6 +180,10 @@ export class InspectedRuns {
   }
 }
 
+/** The list has every run, and each page receives it at each change. */
+const shown = (text: unknown): string | undefined =>
+  nonEmptyString(text) === undefined ? undefined : shortJson(text, 200);
+
 function exchangesOf({ source, lines, key }: InspectedRun, header: string): readonly string[] {
   const { exchanges, runs } = source;
   if (exchanges.length === 0) return [];
@@ -197,14 +201,14 @@ function progressOf(summary: RunSummary, entry: Exclude<RunEntry, StartEntry>): 
   switch (entry.type) {
     case 'end': {
       const isDone = entry.outcome === 'completed' && summary.state !== 'running';
-      return { state: isDone ? summary.state : entry.outcome };
+      return { state: isDone ? summary.state : (shown(entry.outcome) ?? 'ended') };
     }
     case 'event':
     case 'both': {
       const event = asKnownEvent(entry.value);
       if (event.type === 'turn') return { turns: event.turn };
       if (event.type === 'toolCall') return { calls: summary.calls + 1 };
-      return event.type === 'result' ? { state: event.result.finishReason } : {};
+      return event.type === 'result' ? { state: shown(event.result.finishReason) ?? 'ended' } : {};
     }
     default:
       return {};

@@ -1,8 +1,9 @@
 import type { Attributes } from '@opentelemetry/api';
 import type { FinishReason } from '../../core/chunk.js';
-import { isRecord, omitUndefined } from '../../core/json/json.js';
+import { isRecord, objectOrEmpty, omitUndefined } from '../../core/json/json.js';
 import type { Metadata } from '../../core/message.js';
 import type { Model, ModelRequest } from '../../core/model.js';
+import { plainText } from '../../core/plainText.js';
 import type { Usage } from '../../core/usage.js';
 import type { Conventions } from './telemetry.js';
 
@@ -15,15 +16,24 @@ const providers: Readonly<Record<string, string>> = {
   xai: 'x_ai',
 };
 
-const finishReasons: Partial<Record<FinishReason, string>> = {
+const finishReasons: Readonly<Record<string, string>> = {
   contentFilter: 'content_filter',
   maxTurns: 'max_turns',
   toolCalls: 'tool_call',
 };
 
+/** In characters. Longer names are cut. */
+const MAX_NAME = 256;
+
+/** Every name and id passes here: one line of bounded length, as exporters keep them, and Prometheus has them as labels. */
+export const nameText = (text: string): string => plainText(text.slice(0, MAX_NAME)).replace(/[\s\p{Cs}]/gu, ' ');
+
+const nameIn = (table: Readonly<Record<string, string>>, name: string): string =>
+  nameText(Object.hasOwn(table, name) ? (table[name] ?? name) : name);
+
 export const modelAttributes = ({ provider, name }: Pick<Model, 'provider' | 'name'>): Attributes => ({
-  'gen_ai.provider.name': providers[provider] ?? provider,
-  'gen_ai.request.model': name,
+  'gen_ai.provider.name': nameIn(providers, provider),
+  'gen_ai.request.model': nameText(name),
 });
 
 export const requestAttributes = (request: ModelRequest): Attributes =>
@@ -39,16 +49,16 @@ export const requestAttributes = (request: ModelRequest): Attributes =>
   });
 
 export function responseAttributes({ responseId, model, answeredBy }: Metadata): Attributes {
-  const isAnswer = isRecord(answeredBy) && typeof answeredBy['provider'] === 'string';
+  const { provider, name } = objectOrEmpty(answeredBy);
   return {
-    ...(isAnswer ? modelAttributes(answeredBy as { readonly provider: string; readonly name: string }) : {}),
-    ...(typeof responseId === 'string' ? { 'gen_ai.response.id': responseId } : {}),
-    ...(typeof model === 'string' ? { 'gen_ai.response.model': model } : {}),
+    ...(typeof provider === 'string' && typeof name === 'string' ? modelAttributes({ provider, name }) : {}),
+    ...(typeof responseId === 'string' ? { 'gen_ai.response.id': nameText(responseId) } : {}),
+    ...(typeof model === 'string' ? { 'gen_ai.response.model': nameText(model) } : {}),
   };
 }
 
 export const finishAttributes = (reason: FinishReason): Attributes => ({
-  'gen_ai.response.finish_reasons': [finishReasons[reason] ?? reason],
+  'gen_ai.response.finish_reasons': [nameIn(finishReasons, reason)],
 });
 
 export const usageAttributes = (usage: Usage, conventions: Conventions): Attributes =>

@@ -35,17 +35,40 @@ const counters = {
   'gen_ai.client.inference.usage.reasoning.output_tokens': 'reasoning',
 } as const satisfies Record<string, keyof Usage>;
 
-/** OpenTelemetry warns of an instrument that is created twice. */
-const instruments = /* @__PURE__ */ new WeakMap<Meter, Map<string, Histogram | Counter>>();
+/** Values of one attribute that a meter has. Each is a series for as long as the process lives. */
+const MOST_VALUES = 1000;
+
+interface Recorded {
+  /** OpenTelemetry warns of an instrument that is created twice. */
+  readonly instruments: Map<string, Histogram | Counter>;
+  readonly values: Map<string, Set<unknown>>;
+}
+
+const meters = /* @__PURE__ */ new WeakMap<Meter, Recorded>();
+
+function recordedBy(meter: Meter): Recorded {
+  const recorded = meters.get(meter) ?? { instruments: new Map(), values: new Map() };
+  meters.set(meter, recorded);
+  return recorded;
+}
 
 function instrument<T extends Histogram | Counter>(meter: Meter, name: string, create: () => T): T {
-  const known = instruments.get(meter) ?? new Map<string, Histogram | Counter>();
-  instruments.set(meter, known);
-  const existing = known.get(name) as T | undefined;
-  if (existing) return existing;
-  const created = create();
-  known.set(name, created);
-  return created;
+  const { instruments } = recordedBy(meter);
+  const known = (instruments.get(name) as T | undefined) ?? create();
+  instruments.set(name, known);
+  return known;
+}
+
+/** A server may send another model's name, or another error's code, with each response. */
+function boundedAttributes(meter: Meter, attributes: Attributes): Attributes {
+  const { values } = recordedBy(meter);
+  const bounded = Object.entries(attributes).map(([name, value]) => {
+    const known = values.get(name) ?? new Set();
+    values.set(name, known);
+    if (known.size < MOST_VALUES) known.add(value);
+    return [name, known.has(value) ? value : '_OTHER'];
+  });
+  return Object.fromEntries(bounded) as Attributes;
 }
 
 export function recordHistogram(
@@ -59,7 +82,7 @@ export function recordHistogram(
   const { unit, boundaries } = kinds[kind];
   instrument(meter, name, () =>
     meter.createHistogram(name, { unit, description, advice: { explicitBucketBoundaries: [...boundaries] } }),
-  ).record(value, attributes, context);
+  ).record(value, boundedAttributes(meter, attributes), context);
 }
 
 export function recordTokens(telemetry: Telemetry, usage: Usage, attributes: Attributes, context: Context): void {
@@ -79,6 +102,7 @@ export function recordTokens(telemetry: Telemetry, usage: Usage, attributes: Att
     const count = usage[key];
     if (count === undefined) continue;
     const counter = instrument(meter, name, () => meter.createCounter(name, { unit: '{token}' }));
-    counter.add(count, { ...attributes, 'gen_ai.token.modality': 'unknown' }, context);
+    const typed = { ...attributes, 'gen_ai.token.modality': 'unknown' };
+    counter.add(count, boundedAttributes(meter, typed), context);
   }
 }

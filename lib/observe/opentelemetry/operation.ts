@@ -2,6 +2,7 @@ import { context, SpanStatusCode, trace } from '@opentelemetry/api';
 import type { Attributes, Context, Span, SpanKind } from '@opentelemetry/api';
 import { asyncScheduler, defer, finalize, Observable, type MonoTypeOperatorFunction } from 'rxjs';
 import { createOperator } from '../../core/createOperator.js';
+import { nameText } from './attributes.js';
 import { errorMessage, errorType } from './errors.js';
 import type { Telemetry } from './telemetry.js';
 
@@ -26,7 +27,7 @@ export class Operation {
     { name, kind, attributes, parent }: OperationStart,
     private readonly onEnd: OnEnd = () => undefined,
   ) {
-    this.span = telemetry.tracer.startSpan(name, { kind, attributes }, parent);
+    this.span = telemetry.tracer.startSpan(nameText(name), { kind, attributes }, parent);
     this.context = trace.setSpan(parent, this.span);
   }
 

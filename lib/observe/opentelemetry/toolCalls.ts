@@ -2,6 +2,7 @@ import { SpanKind, type Attributes } from '@opentelemetry/api';
 import type { RunEvent, ToolResultEvent, ToolStartEvent } from '../../core/event.js';
 import type { Tool } from '../../core/tool.js';
 import { runTool } from '../../operators/execute/runTool.js';
+import { nameText } from './attributes.js';
 import { errorType } from './errors.js';
 import { recordHistogram } from './metrics.js';
 import { inContext, Operation } from './operation.js';
@@ -69,7 +70,7 @@ export class ToolCalls {
     const attributes = {
       'gen_ai.operation.name': 'execute_tool',
       ...metricAttributes,
-      'gen_ai.tool.call.id': id,
+      'gen_ai.tool.call.id': nameText(id),
       ...(tool ? { 'gen_ai.tool.description': tool.description } : {}),
       ...(telemetry.content ? { 'gen_ai.tool.call.arguments': JSON.stringify(args) } : {}),
     };
@@ -102,7 +103,7 @@ export class ToolCalls {
     const isKnown = this.originals.some((tool) => tool.name === name);
     this.turn.span.addEvent('rivulet.tool_not_executed', {
       ...(isKnown ? { 'gen_ai.tool.name': name } : {}),
-      'gen_ai.tool.call.id': id,
+      'gen_ai.tool.call.id': nameText(id),
       'error.type': code,
     });
   }

@@ -8,7 +8,7 @@ import { innerAgentOf } from '../../core/innerAgent.js';
 import type { Tool } from '../../core/tool.js';
 import { addUsage, type Usage } from '../../core/usage.js';
 import type { Orchestrator } from '../../agent/orchestrator.js';
-import { finishAttributes, modelAttributes, totalAttributes } from './attributes.js';
+import { finishAttributes, modelAttributes, nameText, totalAttributes } from './attributes.js';
 import { inputAttributes, outputAttributes } from './content.js';
 import { recordHistogram } from './metrics.js';
 import { Operation, runOperation } from './operation.js';
@@ -81,8 +81,9 @@ function traceRun<Options extends RunOptions | ResumeOptions>(
 ): Observable<RunEvent> {
   return defer(() => {
     const telemetry = createTelemetry(options);
-    const agent: Attributes = omitUndefined({ 'gen_ai.agent.name': name });
+    const agent: Attributes = name === undefined ? {} : { 'gen_ai.agent.name': nameText(name) };
     let usage: Usage = {};
+    const { runId } = runOptions as RunOptions;
     const operation = new Operation(
       telemetry,
       {
@@ -93,7 +94,7 @@ function traceRun<Options extends RunOptions | ResumeOptions>(
           ...agent,
           ...omitUndefined({
             'gen_ai.agent.description': description,
-            'rivulet.run': (runOptions as RunOptions).runId,
+            'rivulet.run': runId === undefined ? undefined : nameText(runId),
           }),
         },
         parent: context.active(),

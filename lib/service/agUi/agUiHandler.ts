@@ -3,6 +3,7 @@ import { tryParseJson } from '../../core/json/json.js';
 import type { Tool } from '../../core/tool.js';
 import type { RunAgentInput } from '../../transport/agUi/protocol.js';
 import { randomId } from '../../transport/randomId.js';
+import { heartbeatDelay } from '../../transport/serverSentEvents.js';
 import type { HandledAgent } from '../handledAgent.js';
 import { refusal, RequestError, requireJson, requireName } from '../http/requestError.js';
 import { Kernel, kernelOf } from '../kernel.js';
@@ -54,6 +55,7 @@ const UNJOINED = { grace: 0, keep: 0 };
 export function agUiHandler<C = undefined>(service: Service<C>, options?: AgUiProtocolOptions): AgentHandler;
 export function agUiHandler<C = unknown>(agentFor: AgentFor<C>, options?: AgUiHandlerOptions<C>): AgentHandler;
 export function agUiHandler<C>(given: Service<C> | AgentFor<C>, options: AgUiHandlerOptions<C> = {}): AgentHandler {
+  heartbeatDelay(options);
   const isShort = typeof given === 'function';
   const kernel = isShort ? new Kernel(options) : kernelOf(given, options);
   const agentFor: AgentFor<C> = isShort ? given : (tools) => kernel.agentFor(tools);

@@ -3,7 +3,7 @@ import type { StreamEvent } from '../../core/event.js';
 import { RUN_ID_HEADER } from '../../transport/fromServerSentEvents.js';
 import { isUnguessable } from '../../transport/randomId.js';
 import { MAX_PROMPT_BYTES, readFileAddress } from '../../transport/runFiles.js';
-import type { ServerSentEventsOptions } from '../../transport/serverSentEvents.js';
+import { heartbeatDelay, type ServerSentEventsOptions } from '../../transport/serverSentEvents.js';
 import type { HandledAgent } from '../handledAgent.js';
 import { kernelOf, type Kernel } from '../kernel.js';
 import { publicEvents } from '../publicEvents.js';
@@ -78,6 +78,7 @@ export function agentHandler<C>(
   given: Service<C> | HandledAgent<C>,
   options: AgentHandlerOptions<C> = {},
 ): AgentHandler {
+  heartbeatDelay(options);
   const kernel = kernelOf(given, options);
   return kernel.handler((request) => {
     const answer = answerOf(kernel, request, options);
