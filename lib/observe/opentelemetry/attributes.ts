@@ -25,7 +25,7 @@ const finishReasons: Readonly<Record<string, string>> = {
 /** In characters. Longer names are cut. */
 const MAX_NAME = 256;
 
-/** Every name and id passes here: one line of bounded length, as exporters keep them, and Prometheus has them as labels. */
+/** Every name and id passes here: one line of bounded length, as exporters keep it and Prometheus has it as a label. */
 export const nameText = (text: string): string => plainText(text.slice(0, MAX_NAME)).replace(/[\s\p{Cs}]/gu, ' ');
 
 const nameIn = (table: Readonly<Record<string, string>>, name: string): string =>
