@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
-import { lastValueFrom, NEVER, type Observable } from 'rxjs';
+import { lastValueFrom, type Observable } from 'rxjs';
 import { fetchAgUi } from '../../lib/chat/agUi/fetchAgUi.js';
 import { fromAgUi } from '../../lib/chat/agUi/fromAgUi.js';
 import { remoteAgent } from '../../lib/chat/remoteAgent.js';
@@ -10,6 +10,7 @@ import { anthropic } from '../../lib/providers/anthropic/index.js';
 import { openaiChat } from '../../lib/providers/openaiChat.js';
 import { mcpTools } from '../../lib/tools/mcp/index.js';
 import { inMemory } from '../tools/mcp/servers.js';
+import { runOptions } from '../support/runOptions.js';
 
 /** Titles, colours, a cursor, a bell, C1, and texts that run backwards. */
 const hostile = 'Bo\u001b]0;title\u0007\u001b[31m\u001b[2J\u009b1m\u0008\u200b\u202eom\u2066!\r\n\tNext';
@@ -36,17 +37,10 @@ const failures: Readonly<Record<string, () => Observable<unknown> | Promise<unkn
   'another content type': () => ask(openaiChat, async () => sse(`<p>${hostile}`, 'text/html')),
   'a connection that fails': () => ask(openaiChat, () => Promise.reject(new Error(hostile))),
   'a refusal of a service': () =>
-    remoteAgent('/x', { fetch: async () => json({ code: 'bad', message: hostile }, 400) }).stream('Hi', {
-      ...{
-        id: '0'.repeat(32),
-        earlier: [],
-        history: [],
-        stop: NEVER,
-        cancel: NEVER,
-        fragments: true,
-        context: undefined,
-      },
-    }),
+    remoteAgent('/x', { fetch: async () => json({ code: 'bad', message: hostile }, 400) }).stream(
+      'Hi',
+      runOptions('0'.repeat(32)),
+    ),
   'the error of a run at a service': () =>
     fetchAgUi(
       '/x',

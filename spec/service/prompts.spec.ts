@@ -12,6 +12,7 @@ import { memoryLog } from '../../lib/service/stores/memory/memoryLog.js';
 import type { RunLog } from '../../lib/service/ports/runLog.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import type { ScriptedTurn } from '../../lib/testing/index.js';
+import { runOptions } from '../support/runOptions.js';
 import { shutDown } from '../support/services.js';
 import { mapStore } from '../support/stores.js';
 
@@ -48,15 +49,7 @@ const patch = (handler: Handler, run: string, body: unknown, headers: Record<str
 const streamOf = (handler: Handler, run: string) =>
   remoteAgent('http://service.test/', {
     fetch: (_, init) => handler(new Request('http://service.test/', init)),
-  }).stream('Write.', {
-    id: run,
-    earlier: [],
-    history: [],
-    stop: NEVER,
-    cancel: NEVER,
-    fragments: true,
-    context: undefined,
-  });
+  }).stream('Write.', runOptions(run));
 const rolesOf = (events: readonly StreamEvent[]) =>
   events.filter(isMessage).map(({ message: { role, parts } }) => `${role} ${parts.map(({ type }) => type).join()}`);
 

@@ -1,10 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
-import { lastValueFrom, NEVER, tap, toArray } from 'rxjs';
+import { lastValueFrom, tap, toArray } from 'rxjs';
 import { remoteAgent } from '../../../../lib/chat/remoteAgent.js';
 import type { StreamEvent } from '../../../../lib/core/event.js';
 import { isMessage, isResult, isText } from '../../../../lib/core/eventGuards.js';
 import { hasToolResults, messageText, userMessage } from '../../../../lib/core/message.js';
 import type { Message } from '../../../../lib/core/message.js';
+import { runOptions } from '../../../support/runOptions.js';
 import { createStage } from '../../../checks/durable/stage.js';
 
 const isPrompt = (message: Message) => message.role === 'user' && !hasToolResults(message);
@@ -36,10 +37,7 @@ describe('a prompt to a durable run', () => {
       }
     };
     const agent = remoteAgent(first?.name ?? '');
-    const options = { id, earlier: [], history: [], stop: NEVER, cancel: NEVER, fragments: true, context: undefined };
-    const events = await lastValueFrom(
-      agent.stream('word', { ...options, fragments: true }).pipe(tap(disturb), toArray()),
-    );
+    const events = await lastValueFrom(agent.stream('word', runOptions(id)).pipe(tap(disturb), toArray()));
     const result = events.find(isResult)?.result;
     const messages = result?.messages ?? [];
     const prompts = messages.filter(isPrompt);
