@@ -162,6 +162,15 @@ const writing: Checks = {
     );
   },
 
+  'writes in the order of the subscriptions': (log) => {
+    const run = newId();
+    const writes = [log.append(run, 1, [other('a')]), log.append(run, 1, [other('a')]), log.end(run, 1)];
+    return concat(
+      merge(...writes),
+      defer(() => expecting('events', contentOf(log.read(run)), ['a', 'a'])),
+    );
+  },
+
   'appends nothing before it is subscribed': (log) => {
     const run = newId();
     void log.append(run, 1, [other('a')]);

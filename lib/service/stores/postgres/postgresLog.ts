@@ -6,6 +6,7 @@ import type { RunLog } from '../../ports/runLog.js';
 import { createBatches } from '../batches.js';
 import { createRunReader, eventsOf, followTail, messageOf, requirePosition, type Tail } from '../followTail.js';
 import { numberWrites } from '../numberedWrites.js';
+import { storedTime } from '../storedTime.js';
 import { createWakeUps } from '../wakeUps.js';
 import { DEFAULT_MAX_AGE, DEFAULT_RETRY_TIME, retryConnection, rowsOf } from './client.js';
 import type { PostgresClient, PostgresOptions } from './client.js';
@@ -94,7 +95,7 @@ export function postgresLog(client: PostgresClient, options: PostgresLogOptions 
   const now = () => asyncScheduler.now();
   // Not a time of its own for each write: an update that changes no index is cheaper.
   const expiry = () => Math.ceil((now() + maxAge) / grain) * grain;
-  const grain = Math.max(1, Math.floor(maxAge / 100));
+  const grain = Math.max(1, Math.floor(storedTime(maxAge) / 100));
 
   const batchOfWrites = createWrites(query, Math.min(PAUSE, writeInterval), retryTime);
   /** Writes as an attempt. Emits the number of the last write. */
@@ -105,17 +106,19 @@ export function postgresLog(client: PostgresClient, options: PostgresLogOptions 
         if (number === undefined) throw new RunTakenError();
         return number;
       }),
-      tap({
-        next: () => wakeUps.wake(item.ended ? item.run : ` ${item.run}`),
-        error: () => forget(item.run),
-      }),
+      tap(() => wakeUps.wake(item.ended ? item.run : ` ${item.run}`)),
     );
-  const { append, forget } = numberWrites(
+  const writes = numberWrites(
     (run, attempt, events, last = 0) =>
       write({
-        ...{ run, attempt, ended: false, failure: null, expires: expiry() },
+        ...{ run, attempt, ended: false, failure: null, expires: storedTime(expiry()) },
         ...(events.length === 0 ? { number: 0, events: null } : { number: last + 1, events: JSON.stringify(events) }),
       }),
+    (run, attempt, { failure, expires = expiry() } = {}) => {
+      const text = failure ? JSON.stringify(failure) : null;
+      const item = { run, attempt, number: 0, events: null, ended: true, failure: text, expires: storedTime(expires) };
+      return write(item).pipe(ignoreElements());
+    },
     writeInterval,
   );
   const events = createReads(query, EVENTS, retryTime);
@@ -123,13 +126,7 @@ export function postgresLog(client: PostgresClient, options: PostgresLogOptions 
 
   return {
     isShared: true,
-    append,
-    end: (run, attempt, { failure, expires = expiry() } = {}) =>
-      defer(() => {
-        forget(run);
-        const text = failure ? JSON.stringify(failure) : null;
-        return write({ run, attempt, number: 0, events: null, ended: true, failure: text, expires });
-      }).pipe(ignoreElements()),
+    ...writes,
     read: createRunReader((run) =>
       followTail(
         (after) => events({ run, after }).pipe(map((rows) => tailOf(rows, eventsOf, after))),
@@ -172,12 +169,18 @@ function createWrites(query: Query, pause: number, retryTime: number) {
         return writes.map(({ run }) => written.get(run));
       }),
     );
-  /** After a failure, the state of the run says whether the database has executed the statement. */
+  /**
+   * After a failure, the database may have executed the statement, or may still execute it: then it refuses this one,
+   * which waits for the row, and the state of the run says who has written.
+   */
   const writeSafely = (write: Write) =>
-    query<WriteState>(STATE, [write.run]).pipe(
-      concatMap(([state]) => (state && isWritten(write, state) ? of(state.last_write) : writeAll([write]))),
-      map((written) => (typeof written === 'object' ? written[0] : written)),
+    writeAll([write]).pipe(
+      concatMap(([number]) => (number === undefined ? findWritten(write) : of(number))),
       retryConnection(retryTime),
+    );
+  const findWritten = (write: Write) =>
+    query<WriteState>(STATE, [write.run]).pipe(
+      map(([state]) => (state && isWritten(write, state) ? state.last_write : undefined)),
     );
   return createBatches(writeAll, writeSafely, { keyOf: ({ run }) => run, pause });
 }

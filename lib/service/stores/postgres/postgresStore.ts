@@ -2,6 +2,7 @@ import { asyncScheduler, concatMap, defer, map, of, tap, type Observable } from 
 import { requireNumber } from '../../../core/options.js';
 import type { ChatRecord } from '../../chats/chatStore.js';
 import { PAGE_SIZE, pageOf, placeOf } from '../recordPage.js';
+import { storedTime } from '../storedTime.js';
 import type { ListedRecord, RecordQuery, RecordStore, StorableRecord } from '../../ports/recordStore.js';
 import type { RunRecord } from '../../ports/runStore.js';
 import { DEFAULT_MAX_AGE, DEFAULT_RETRY_TIME, retryConnection, rowsOf } from './client.js';
@@ -59,7 +60,8 @@ export function postgresStore<K extends 'run' | 'chat' = 'run'>(
 
   const write = (record: StorableRecord, text: string, version: number): Observable<readonly object[]> => {
     const { id, owner, state = null, title = null, updated, expires = now() + maxAge, executor } = record;
-    const values = [kind, id, now(), owner, state, title, updated, expires, executor?.until ?? 0, text];
+    const times = [updated, expires, executor?.until ?? 0].map(storedTime);
+    const values = [kind, id, now(), owner, state, title, ...times, text];
     return version === 0 ? query(INSERT, values) : query(UPDATE, [...values, version]);
   };
   const find = (id: string) => query<RecordRow>(SELECT, [kind, id, now()]).pipe(map(([row]) => row));

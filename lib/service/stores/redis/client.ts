@@ -1,5 +1,5 @@
 import { defer, from, type MonoTypeOperatorFunction, type Observable } from 'rxjs';
-import { retryUnreachable } from '../retryUnreachable.js';
+import { requireAnswer, retryUnreachable } from '../retryUnreachable.js';
 
 /**
  * A connection to Redis 6.2 or newer. A client of `redis` has this function; for ioredis, pass
@@ -23,7 +23,7 @@ export const evaluate = (
 ): Observable<unknown> =>
   defer(() =>
     from(client.sendCommand(['EVAL', script.text, String(script.keys.length), ...script.keys, ...values.map(String)])),
-  );
+  ).pipe(requireAnswer());
 
 /** A script that failed so may have been executed. */
 export const retryConnection = <T>(retryTime: number): MonoTypeOperatorFunction<T> =>

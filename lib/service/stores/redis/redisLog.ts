@@ -1,10 +1,11 @@
-import { concatMap, defer, ignoreElements, map, tap, type Observable } from 'rxjs';
+import { asyncScheduler, concatMap, ignoreElements, map, tap, type Observable } from 'rxjs';
 import type { JsonObject } from '../../../core/json/json.js';
 import { requireNumber } from '../../../core/options.js';
 import { RunFullError, RunNotFoundError, RunTakenError } from '../../runs/runErrors.js';
-import type { RunLog } from '../../ports/runLog.js';
+import type { LogState, RunLog } from '../../ports/runLog.js';
 import { createRunReader, eventsOf, followTail, messageOf, requirePosition, type Tail } from '../followTail.js';
 import { numberWrites } from '../numberedWrites.js';
+import { storedTime } from '../storedTime.js';
 import { createWakeUps } from '../wakeUps.js';
 import { evaluate, retryConnection, type RedisClient, type RedisScript } from './client.js';
 import { APPEND, END, FULL, READ, SEND, STATE } from './scripts.js';
@@ -83,8 +84,13 @@ export function redisLog(client: RedisClient, options: RedisLogOptions = {}): Ru
 
   /** Emits the number of the write. */
   const write = (run: string, text: string, values: readonly (string | number)[]): Observable<number> =>
-    writeOnce(client, script(text, run), run, values, retryTime).pipe(
-      tap({ next: () => wakeUps.wake(run), error: () => forget(run) }),
+    evaluate(client, script(text, run), [run, ...values]).pipe(
+      retryConnection(retryTime),
+      map((number) => {
+        if (number === null) throw new RunTakenError();
+        return Number(number);
+      }),
+      tap(() => wakeUps.wake(run)),
     );
   /** Reads a stream after a position, and whether the run has ended. One step: the end is not seen before the rest. */
   const readTail = <T>(
@@ -98,34 +104,28 @@ export function redisLog(client: RedisClient, options: RedisLogOptions = {}): Ru
       map((reply) => tailOf(reply, valuesOf, after)),
     );
 
-  const { append, forget } = numberWrites((run, attempt, events, last) => {
-    const text = events.length === 0 ? '' : JSON.stringify(events);
-    return write(run, APPEND, [attempt, last ?? '', text, maxAge]);
-  }, writeInterval);
+  const writes = numberWrites(
+    (run, attempt, events, last) => {
+      const text = events.length === 0 ? '' : JSON.stringify(events);
+      return write(run, APPEND, [attempt, last ?? '', text, storedTime(maxAge)]);
+    },
+    (run, attempt, { failure, expires } = {}) => {
+      const text = failure ? JSON.stringify(failure) : '';
+      const age = expires === undefined ? maxAge : expires - asyncScheduler.now();
+      return write(run, END, [attempt, text, storedTime(age)]).pipe(ignoreElements());
+    },
+    writeInterval,
+  );
 
   return {
     isShared: true,
-    append,
-    end: (run, attempt, { failure, expires } = {}) =>
-      defer(() => {
-        forget(run);
-        const text = failure ? JSON.stringify(failure) : '';
-        return write(run, END, [attempt, text, expires ?? '', maxAge]);
-      }).pipe(ignoreElements()),
+    ...writes,
     read: createRunReader((run) =>
       followTail((after) => readTail('events', eventsOf, run, after), wakeUps.of(run, 'events')),
     ),
-    state: (run) =>
-      evaluate(client, script(STATE, run), []).pipe(
-        retryConnection(retryTime),
-        map((reply) => {
-          if (reply === null) return undefined;
-          const [attempt, written, ended] = reply as readonly [number, number, number];
-          return { attempt, hasEvents: written > 0, hasEnded: ended === 1 };
-        }),
-      ),
+    state: (run) => evaluate(client, script(STATE, run), []).pipe(retryConnection(retryTime), map(stateOf)),
     send: (run, message, { after, count, bytes } = { after: '0', count: 0, bytes: 0 }) =>
-      evaluate(client, script(SEND, run), [run, JSON.stringify(message), maxAge, after, count, bytes]).pipe(
+      evaluate(client, script(SEND, run), [run, JSON.stringify(message), storedTime(maxAge), after, count, bytes]).pipe(
         map((position) => {
           if (position === FULL) throw new RunFullError();
           return position !== null;
@@ -141,25 +141,11 @@ export function redisLog(client: RedisClient, options: RedisLogOptions = {}): Ru
   };
 }
 
-/** Executes a script that writes as an attempt. After a failure, Redis may have executed it: the script checks that. */
-const writeOnce = (
-  client: RedisClient,
-  script: RedisScript,
-  run: string,
-  values: readonly (string | number)[],
-  retryTime: number,
-): Observable<number> =>
-  defer(() => {
-    let isUncertain = false;
-    return defer(() => evaluate(client, script, [run, isUncertain ? 1 : 0, ...values])).pipe(
-      tap({ error: () => (isUncertain = true) }),
-      retryConnection(retryTime),
-      map((number) => {
-        if (number === null) throw new RunTakenError();
-        return Number(number);
-      }),
-    );
-  });
+function stateOf(reply: unknown): LogState | undefined {
+  if (reply === null) return undefined;
+  const [attempt, written, ended] = reply as readonly [number, number, number];
+  return { attempt, hasEvents: written > 0, hasEnded: ended === 1 };
+}
 
 type ValuesOf<T> = (text: string, position: string) => readonly T[];
 

@@ -6,35 +6,36 @@
  */
 
 /**
- * Nothing for an older attempt, an ended run or another write than the next, unless only its reply was lost. ARGV:
- * run, 1 if an earlier try may have been executed, attempt, the last write of this process, the events, the age in
- * milliseconds. Returns the number of the write.
+ * Nothing for an older attempt, an ended run or another write than the next, unless this one was done before: its reply
+ * was lost, and this library or the client sends it again. ARGV: run, attempt, the last write of this process, the
+ * events, the age in milliseconds. Returns the number of the write.
  */
-export const APPEND = `local run, uncertain, attempt, last, events, age = unpack(ARGV)
+export const APPEND = `local run, attempt, last, events, age = unpack(ARGV)
 local state = redis.call('hmget', KEYS[1], 'attempt', 'written', 'ended')
 local known, written, ended = tonumber(state[1] or 0), tonumber(state[2] or 0), state[3]
 attempt, last = tonumber(attempt), tonumber(last)
+if ended or known > attempt or (last and known ~= attempt) then return false end
 local count = events == '' and 0 or 1
-local isNext = not last or written == last + count
-if not ended and uncertain == '1' and known == attempt and isNext then return written end
-if ended or known > attempt or (last and (known ~= attempt or written ~= last)) then return false end
+if last and written == last + 1 then
+  local entry = redis.call('xrange', KEYS[2], written .. '-0', written .. '-0')[1]
+  return entry and entry[2][2] == events and written
+end
+if last and written ~= last then return false end
 if count == 1 then redis.call('xadd', KEYS[2], (written + 1) .. '-0', 'events', events) end
 redis.call('hset', KEYS[1], 'attempt', attempt, 'written', written + count)
 for _, key in ipairs(KEYS) do redis.call('pexpire', key, age) end
 redis.call('publish', 'rivulet', run)
 return written + count`;
 
-/** `expires` is in milliseconds since 1970. Nothing if another attempt has taken the run. */
-export const END = `local run, uncertain, attempt, failure, expires, age = unpack(ARGV)
-local state = redis.call('hmget', KEYS[1], 'attempt', 'ended')
-local known, ended = tonumber(state[1] or 0), state[2]
+/** `age` is in milliseconds. Nothing if another attempt has taken the run, or another end was written. */
+export const END = `local run, attempt, failure, age = unpack(ARGV)
+local state = redis.call('hmget', KEYS[1], 'attempt', 'ended', 'failure')
+local known = tonumber(state[1] or 0)
 attempt = tonumber(attempt)
-if ended and uncertain == '1' and known == attempt then return 1 end
-if ended or known > attempt then return false end
+if state[2] and known == attempt and state[3] == failure then return 1 end
+if state[2] or known > attempt then return false end
 redis.call('hset', KEYS[1], 'attempt', attempt, 'ended', 1, 'failure', failure)
-for _, key in ipairs(KEYS) do
-  if expires == '' then redis.call('pexpire', key, age) else redis.call('pexpireat', key, expires) end
-end
+for _, key in ipairs(KEYS) do redis.call('pexpire', key, age) end
 redis.call('publish', 'rivulet', run)
 return 1`;
 

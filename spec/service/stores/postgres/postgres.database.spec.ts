@@ -161,6 +161,40 @@ describe('PostgreSQL', () => {
     expect(await firstValueFrom(store.get(run).pipe(map((each) => each?.version)))).toBe(41);
   });
 
+  it.each(['append', 'end'] as const)(
+    'knows an %s of its own that the server still executes after its connection was lost',
+    async (name) => {
+      const run = `own ${name}`;
+      const holder = await pool.connect();
+      const executing: PromiseLike<unknown>[] = [];
+      let isHeld = false;
+      const lossy: PostgresClient = {
+        query(statement, values) {
+          const answer = pool.query<object>(statement, values);
+          if (!isHeld || !statement.startsWith('with asked')) return answer;
+          executing.push(answer);
+          if (executing.length === 1)
+            return Promise.reject(Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' }));
+          void holder.query('commit');
+          return answer;
+        },
+      };
+      const log = postgresLog(lossy, { writeInterval: 0 });
+      await done(log.append(run, 1, [{ type: 'a' }]));
+      await holder.query('begin');
+      await holder.query('select from rivulet_logs where run = $1 for update', [run]);
+      isHeld = true;
+      await done(name === 'append' ? log.append(run, 1, [{ type: 'b' }]) : log.end(run, 1));
+      expect(executing).toHaveLength(2);
+      await Promise.all(executing);
+      holder.release();
+      isHeld = false;
+      if (name === 'append') await done(log.end(run, 1));
+      const read = await firstValueFrom(listeningLog().read(run).pipe(toArray()));
+      expect(read.map(({ event }) => event.type)).toEqual(name === 'append' ? ['a', 'b'] : ['a']);
+    },
+  );
+
   it('fails at once for an error that another attempt does not mend', async () => {
     const broken = postgresStore({ query: (statement) => pool.query(statement.replace('rivulet_records', 'missing')) });
     await expect(done(broken.get('x'))).rejects.toMatchObject({ code: '42P01' });
@@ -217,6 +251,16 @@ describe('PGlite', () => {
     ]);
     expect(await firstValueFrom(chats.delete(id, 1))).toBe(true);
     expect(await firstValueFrom(runs.get(id))).toEqual({ record: record(id), version: 1 });
+  });
+
+  it.each([Infinity, 1e10 / 3])('keeps records and runs for %s ms', async (maxAge) => {
+    const [store, events] = [postgresStore(database, { maxAge }), postgresLog(database, { maxAge, writeInterval: 0 })];
+    const id = `kept ${maxAge}`;
+    const until = Date.now() + maxAge;
+    expect(await firstValueFrom(store.put({ ...record(id), executor: { id: 'p', until } }, 0))).toBe(true);
+    await done(concat(events.append(id, 1, [{ type: 'a' }]), events.end(id, 1, { expires: until })));
+    expect(await firstValueFrom(store.get(id))).toMatchObject({ version: 1 });
+    expect(await firstValueFrom(events.read(id).pipe(toArray()))).toHaveLength(1);
   });
 
   /** A client that loses the answer of each statement once, after or before the database has executed it. */

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { createClient } from 'redis';
 import { concat, concatMap, firstValueFrom, ignoreElements, lastValueFrom, merge, timer, toArray } from 'rxjs';
 import type { Observable } from 'rxjs';
@@ -73,6 +73,34 @@ describe('Redis', () => {
     const read = await firstValueFrom(log.read(run).pipe(toArray()));
     expect(read.map(({ event }) => event.type)).toEqual(['a', 'b', 'c']);
     expect(lossy.losses).toBeGreaterThan(3);
+  });
+
+  it('does each write once when its client sends it again by itself, as ioredis does', async () => {
+    const twice = {
+      sendCommand: async (command: string[]) => {
+        await client.sendCommand(command);
+        return client.sendCommand(command);
+      },
+    };
+    const log = redisLog(twice, { writeInterval: 0 });
+    await done(concat(...['a', 'b', 'b'].map((type) => log.append('twice', 1, [{ type }])), log.end('twice', 1)));
+    const read = await firstValueFrom(log.read('twice').pipe(toArray()));
+    expect(read.map(({ event }) => event.type)).toEqual(['a', 'b', 'b']);
+  });
+
+  it.each([Infinity, 1e10 / 3])('keeps a run for %s ms', async (maxAge) => {
+    const log = redisLog(client, { maxAge, writeInterval: 0 });
+    const run = `kept-${maxAge}`;
+    await done(concat(log.append(run, 1, [{ type: 'a' }]), log.end(run, 1, { expires: Date.now() + maxAge })));
+    expect(await client.pTTL(`rivulet:{${run}}:events`)).toBeGreaterThan(3e9);
+  });
+
+  it('keeps an ended run for its time if the clock of the process is an hour late', async () => {
+    const clock = jest.spyOn(Date, 'now').mockReturnValue(Date.now() - 3_600_000);
+    const log = redisLog(client, { writeInterval: 0 });
+    await done(concat(log.append('late', 1, [{ type: 'a' }]), log.end('late', 1, { expires: Date.now() + 60_000 })));
+    clock.mockRestore();
+    expect(await client.pTTL('rivulet:{late}:events')).toBeGreaterThan(50_000);
   });
 
   it('fails at once for an error that another attempt does not mend', async () => {
