@@ -261,13 +261,16 @@ returning pg_notify('rivulet', $1)`;
 const EVENTS = 'select position, events as value from rivulet_events';
 const MESSAGES = 'select position, message as value from rivulet_messages';
 
-/** The rows after a position of each run. It is one statement, so that the end is not seen before the rows. */
+/**
+ * The rows after a position of each run; nothing if events that were read are lost. It is one statement, so that the end
+ * is not seen before the rows.
+ */
 const selectTails = (
   source: string,
 ) => `select asked.place::integer - 1 as place, log.ended, log.failure, tail.position, tail.value
 from rows from (json_to_recordset($1::text::json) as (run text, after integer))
   with ordinality as asked(run, after, place)
-join rivulet_logs log on log.run = asked.run and log.expires > $2
+join rivulet_logs log on log.run = asked.run and log.expires > $2${source === EVENTS ? ' and last_write >= after' : ''}
 left join lateral (
   ${source} where run = log.run and position > asked.after order by position limit ${PAGE_SIZE}
 ) tail on true

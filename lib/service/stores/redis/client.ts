@@ -32,7 +32,8 @@ export const retryConnection = <T>(retryTime: number): MonoTypeOperatorFunction<
 /** Error codes are in capitals: the Redis protocol specification, "Simple errors". */
 const serverError = /^[A-Z]{2,} /;
 
-const transientErrors = /^(LOADING|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|READONLY|BUSY) /;
+/** Redis before 7 puts an error of a script after its place in the script: `ERR Error running script ...: -READONLY`. */
+const transientErrors = /(^|: -)(LOADING|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|READONLY|NOREPLICAS|BUSY) /;
 
 function isUnreachable(thrown: unknown): boolean {
   const message = thrown instanceof Error ? thrown.message : '';

@@ -62,10 +62,13 @@ for _, key in ipairs(KEYS) do redis.call('pexpire', key, age) end
 redis.call('publish', 'rivulet', run)
 return number`;
 
-/** ARGV: `events` or `messages`, the last entry that was read, a limit. Nothing if there is no such run. */
+/**
+ * ARGV: `events` or `messages`, the last entry that was read, a limit. Nothing if there is no such run, or if Redis has
+ * lost events that were read.
+ */
 export const READ = `local stream, after, count = unpack(ARGV)
-local state = redis.call('hmget', KEYS[1], 'attempt', 'ended', 'failure')
-if not state[1] then return false end
+local state = redis.call('hmget', KEYS[1], 'attempt', 'ended', 'failure', 'written')
+if not state[1] or stream == 'events' and tonumber(state[4] or 0) < tonumber(after) then return false end
 local key = stream == 'events' and KEYS[2] or KEYS[3]
 local entries = redis.call('xrange', key, '(' .. after .. '-0', '+', 'count', count)
 return {state[2] and 1 or 0, state[3] or '', entries}`;

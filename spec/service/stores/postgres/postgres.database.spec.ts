@@ -12,7 +12,7 @@ import {
   lastValueFrom,
   map,
 } from 'rxjs';
-import { merge, of, take, tap, timer, toArray } from 'rxjs';
+import { merge, of, skip, take, tap, timer, toArray } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { StreamEvent } from '../../../../lib/core/event.js';
 import type { ChatRecord } from '../../../../lib/service/chats/chatStore.js';
@@ -184,16 +184,29 @@ describe('PostgreSQL', () => {
       await holder.query('begin');
       await holder.query('select from rivulet_logs where run = $1 for update', [run]);
       isHeld = true;
-      await done(name === 'append' ? log.append(run, 1, [{ type: 'b' }]) : log.end(run, 1));
+      const written = done(name === 'append' ? log.append(run, 1, [{ type: 'b' }]) : log.end(run, 1));
+      await written.finally(() => holder.release());
       expect(executing).toHaveLength(2);
       await Promise.all(executing);
-      holder.release();
       isHeld = false;
       if (name === 'append') await done(log.end(run, 1));
       const read = await firstValueFrom(listeningLog().read(run).pipe(toArray()));
       expect(read.map(({ event }) => event.type)).toEqual(name === 'append' ? ['a', 'b'] : ['a']);
     },
   );
+
+  it('tells a reader that the database has lost events which it has read', async () => {
+    const log = listeningLog();
+    await done(concat(...['a', 'b', 'c'].map((type) => log.append('undone', 1, [{ type }]))));
+    const reading = firstValueFrom(log.read('undone').pipe(toArray()));
+    await firstValueFrom(log.read('undone').pipe(skip(2)));
+    await pool.query("delete from rivulet_logs where run = 'undone'"); // a replica that was behind is the primary now
+    const next = postgresLog(pool, { writeInterval: 0 });
+    await Promise.all([
+      expect(reading).rejects.toMatchObject({ code: 'run_not_found' }),
+      done(concat(next.append('undone', 2, [{ type: 'd' }]), next.append('undone', 2, [{ type: 'e' }]))),
+    ]);
+  });
 
   it('fails at once for an error that another attempt does not mend', async () => {
     const broken = postgresStore({ query: (statement) => pool.query(statement.replace('rivulet_records', 'missing')) });
@@ -252,6 +265,23 @@ describe('PGlite', () => {
     expect(await firstValueFrom(chats.delete(id, 1))).toBe(true);
     expect(await firstValueFrom(runs.get(id))).toEqual({ record: record(id), version: 1 });
   });
+
+  it.each(['08006', '57P01', '53300', '25006', '40001', '40P01', 'ECONNRESET'])(
+    'tries again after %s',
+    async (code) => {
+      const failing = (): PostgresClient => {
+        let failures = 2;
+        return {
+          query: (text, values) =>
+            failures-- > 0
+              ? Promise.reject(Object.assign(new Error('A failure.'), { code }))
+              : database.query<object>(text, values),
+        };
+      };
+      expect(await firstValueFrom(postgresStore(failing()).put(record(`after ${code}`), 0))).toBe(true);
+      await done(postgresLog(failing()).append(`after ${code}`, 1, []));
+    },
+  );
 
   it.each([Infinity, 1e10 / 3])('keeps records and runs for %s ms', async (maxAge) => {
     const [store, events] = [postgresStore(database, { maxAge }), postgresLog(database, { maxAge, writeInterval: 0 })];

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { createClient } from 'redis';
-import { concat, concatMap, firstValueFrom, ignoreElements, lastValueFrom, merge, timer, toArray } from 'rxjs';
+import { concat, concatMap, firstValueFrom, ignoreElements, lastValueFrom, merge, skip, timer, toArray } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { redisLog, redisNotifications } from '../../../../lib/service/stores/redis/index.js';
 import { logContract } from '../../../../lib/testing/index.js';
@@ -101,6 +101,36 @@ describe('Redis', () => {
     await done(concat(log.append('late', 1, [{ type: 'a' }]), log.end('late', 1, { expires: Date.now() + 60_000 })));
     clock.mockRestore();
     expect(await client.pTTL('rivulet:{late}:events')).toBeGreaterThan(50_000);
+  });
+
+  it('tells a reader that Redis has lost events which it has read', async () => {
+    const log = redisLog(client, { writeInterval: 0, pollInterval: 50 });
+    await done(concat(...['a', 'b', 'c'].map((type) => log.append('undone', 1, [{ type }]))));
+    const reading = firstValueFrom(log.read('undone').pipe(toArray()));
+    await firstValueFrom(log.read('undone').pipe(skip(2)));
+    await client.del(['rivulet:{undone}:state', 'rivulet:{undone}:events']); // as a crash, or a replica that was behind
+    const next = redisLog(client, { writeInterval: 0 });
+    await Promise.all([
+      expect(reading).rejects.toMatchObject({ code: 'run_not_found' }),
+      done(concat(next.append('undone', 2, [{ type: 'd' }]), next.append('undone', 2, [{ type: 'e' }]))),
+    ]);
+  });
+
+  it.each([
+    'LOADING Redis is loading the dataset in memory',
+    "READONLY You can't write against a read only replica.",
+    "ERR Error running script (call to f_1): @user_script:9: -READONLY You can't write against a read only replica.",
+    'NOREPLICAS Not enough good replicas to write.',
+    'CLUSTERDOWN The cluster is down',
+    'The database has not answered for 8 s.',
+  ])('tries again after: %s', async (message) => {
+    let failures = 1;
+    const failing = {
+      sendCommand: (command: string[]) =>
+        failures-- > 0 ? Promise.reject(new Error(message)) : client.sendCommand(command),
+    };
+    await done(redisLog(failing).append('again', 1, []));
+    expect(failures).toBe(-1);
   });
 
   it('fails at once for an error that another attempt does not mend', async () => {
