@@ -11,13 +11,15 @@ type WriteEvents = (
   last: number | undefined,
 ) => Observable<number>;
 
+type WriteEnd = (...given: Parameters<RunLog['end']>) => Observable<unknown>;
+
 /**
  * Numbers the writes of the runs of this process: only a write with a number can be told from one that was lost.
  * Those of one run are done one by one, each after its number is known.
  *
  * @param writeInterval The shortest time between two writes of one run, in milliseconds.
  */
-export function numberWrites(write: WriteEvents, end: RunLog['end'], writeInterval: number) {
+export function numberWrites(write: WriteEvents, end: WriteEnd, writeInterval: number) {
   const lastWrites = new Map<string, { readonly attempt: number; readonly number: number }>();
   const queues = new Map<string, Semaphore>();
   const inTurn = (run: string, work: () => Observable<unknown>): Observable<never> =>
@@ -40,10 +42,6 @@ export function numberWrites(write: WriteEvents, end: RunLog['end'], writeInterv
   return {
     append: (run: string, attempt: number, events: readonly StreamEvent[]) =>
       inTurn(run, () => concat(writeNext(run, attempt, events), events.length === 0 ? [] : timer(writeInterval))),
-    end: (run, attempt, how) =>
-      inTurn(run, () => {
-        lastWrites.delete(run);
-        return end(run, attempt, how);
-      }),
+    end: (run, attempt, how) => inTurn(run, () => end(run, attempt, how).pipe(finalize(() => lastWrites.delete(run)))),
   } satisfies Pick<RunLog, 'append' | 'end'>;
 }

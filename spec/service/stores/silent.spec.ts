@@ -21,7 +21,7 @@ const operations = (log: RunLog): Readonly<Record<string, Observable<unknown>>> 
 
 const silence = () => new Promise<never>(() => undefined);
 const store = postgresStore({ query: silence });
-const stores = {
+const stores: Readonly<Record<string, Readonly<Record<string, Observable<unknown>>>>> = {
   postgresStore: {
     get: store.get('a'),
     put: store.put(record, 0),
@@ -32,7 +32,7 @@ const stores = {
   redisLog: operations(redisLog({ sendCommand: silence })),
 };
 const cases = Object.entries(stores).flatMap(([name, all]) =>
-  Object.entries(all).map(([operation, work]) => [name, operation, work as Observable<unknown>] as const),
+  Object.entries(all).map(([operation, work]) => [name, operation, work] as const),
 );
 
 describe('a connection that is open and silent', () => {

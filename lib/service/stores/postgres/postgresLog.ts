@@ -1,4 +1,4 @@
-import { asyncScheduler, concatMap, defer, ignoreElements, map, of, tap, type Observable } from 'rxjs';
+import { asyncScheduler, concatMap, defer, map, of, tap, type Observable } from 'rxjs';
 import type { JsonObject } from '../../../core/json/json.js';
 import { requireNumber } from '../../../core/options.js';
 import { RunFullError, RunNotFoundError, RunTakenError } from '../../runs/runErrors.js';
@@ -116,8 +116,7 @@ export function postgresLog(client: PostgresClient, options: PostgresLogOptions 
       }),
     (run, attempt, { failure, expires = expiry() } = {}) => {
       const text = failure ? JSON.stringify(failure) : null;
-      const item = { run, attempt, number: 0, events: null, ended: true, failure: text, expires: storedTime(expires) };
-      return write(item).pipe(ignoreElements());
+      return write({ run, attempt, number: 0, events: null, ended: true, failure: text, expires: storedTime(expires) });
     },
     writeInterval,
   );
@@ -224,15 +223,16 @@ const STATE = 'select attempt, last_write, ended from rivulet_logs where run = $
 
 /**
  * Writes to runs as one statement, which tells the readers of all of them with one notification. An older attempt, an
- * ended run and a write that is not the next one of its attempt have no row in the answer. Runs are locked in one
- * order, so that two processes do not wait for each other.
+ * ended run and a write that is not the next one of its attempt have no row in the answer, nor has a later write to a
+ * run that was removed. Runs are locked in one order, so that two processes do not wait for each other.
  */
 const WRITE = `with asked as (
   select * from json_to_recordset($1::text::json) as write(
     run text, attempt integer, number integer, events text, ended boolean, failure text, expires bigint)
 ), log as (
   insert into rivulet_logs as log (run, attempt, last_write, ended, failure, expires)
-  select run, attempt, number, ended, failure, expires from asked order by run
+  select run, attempt, number, ended, failure, expires from asked
+  where number < 2 or exists (select from rivulet_logs where run = asked.run) order by run
   on conflict (run) do update
     set attempt = excluded.attempt, last_write = greatest(log.last_write, excluded.last_write), ended = excluded.ended,
       failure = excluded.failure, expires = excluded.expires
@@ -262,15 +262,16 @@ const EVENTS = 'select position, events as value from rivulet_events';
 const MESSAGES = 'select position, message as value from rivulet_messages';
 
 /**
- * The rows after a position of each run; nothing if events that were read are lost. It is one statement, so that the end
- * is not seen before the rows.
+ * The rows after a position of each run; nothing if events that were read are lost. It is one statement, so that the
+ * end is not seen before the rows.
  */
 const selectTails = (
   source: string,
 ) => `select asked.place::integer - 1 as place, log.ended, log.failure, tail.position, tail.value
 from rows from (json_to_recordset($1::text::json) as (run text, after integer))
   with ordinality as asked(run, after, place)
-join rivulet_logs log on log.run = asked.run and log.expires > $2${source === EVENTS ? ' and last_write >= after' : ''}
+join rivulet_logs log on log.run = asked.run and log.expires > $2
+  ${source === EVENTS ? 'and last_write >= after' : ''}
 left join lateral (
   ${source} where run = log.run and position > asked.after order by position limit ${PAGE_SIZE}
 ) tail on true

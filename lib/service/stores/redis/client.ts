@@ -32,7 +32,7 @@ export const retryConnection = <T>(retryTime: number): MonoTypeOperatorFunction<
 /** Error codes are in capitals: the Redis protocol specification, "Simple errors". */
 const serverError = /^[A-Z]{2,} /;
 
-/** Redis before 7 puts an error of a script after its place in the script: `ERR Error running script ...: -READONLY`. */
+/** Before Redis 7, the code follows the place in the script: `ERR Error running script ...: -READONLY`. */
 const transientErrors = /(^|: -)(LOADING|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|READONLY|NOREPLICAS|BUSY) /;
 
 function isUnreachable(thrown: unknown): boolean {

@@ -1,4 +1,4 @@
-import { asyncScheduler, concatMap, ignoreElements, map, tap, type Observable } from 'rxjs';
+import { asyncScheduler, concatMap, map, tap, type Observable } from 'rxjs';
 import type { JsonObject } from '../../../core/json/json.js';
 import { requireNumber } from '../../../core/options.js';
 import { RunFullError, RunNotFoundError, RunTakenError } from '../../runs/runErrors.js';
@@ -112,7 +112,7 @@ export function redisLog(client: RedisClient, options: RedisLogOptions = {}): Ru
     (run, attempt, { failure, expires } = {}) => {
       const text = failure ? JSON.stringify(failure) : '';
       const age = expires === undefined ? maxAge : expires - asyncScheduler.now();
-      return write(run, END, [attempt, text, storedTime(age)]).pipe(ignoreElements());
+      return write(run, END, [attempt, text, storedTime(age)]);
     },
     writeInterval,
   );

@@ -195,6 +195,14 @@ describe('PostgreSQL', () => {
     },
   );
 
+  it('does not continue a run that was removed meanwhile', async () => {
+    const log = postgresLog(pool, { writeInterval: 0 });
+    await done(log.append('removed', 1, [{ type: 'a' }]));
+    await pool.query("delete from rivulet_logs where run = 'removed'"); // its age was over
+    await expect(done(log.append('removed', 1, [{ type: 'b' }]))).rejects.toMatchObject({ code: 'run_taken' });
+    expect(await firstValueFrom(log.state('removed'))).toBeUndefined();
+  });
+
   it('tells a reader that the database has lost events which it has read', async () => {
     const log = listeningLog();
     await done(concat(...['a', 'b', 'c'].map((type) => log.append('undone', 1, [{ type }]))));
