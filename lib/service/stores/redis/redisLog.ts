@@ -1,13 +1,14 @@
-import { asyncScheduler, concatMap, map, tap, type Observable } from 'rxjs';
+import { asyncScheduler, concatMap, defer, map, tap, type Observable } from 'rxjs';
 import type { JsonObject } from '../../../core/json/json.js';
 import { requireNumber } from '../../../core/options.js';
 import { RunFullError, RunNotFoundError, RunTakenError } from '../../runs/runErrors.js';
 import type { LogState, RunLog } from '../../ports/runLog.js';
+import { randomId } from '../../../transport/randomId.js';
 import { createRunReader, eventsOf, followTail, messageOf, requirePosition, type Tail } from '../followTail.js';
 import { numberWrites } from '../numberedWrites.js';
 import { storedTime } from '../storedTime.js';
 import { createWakeUps } from '../wakeUps.js';
-import { evaluate, retryConnection, type RedisClient, type RedisScript } from './client.js';
+import { evaluate, retryConnection, type RedisClient } from './client.js';
 import { APPEND, END, FULL, READ, SEND, STATE } from './scripts.js';
 
 /** Options of `redisLog`. */
@@ -76,16 +77,14 @@ export function redisLog(client: RedisClient, options: RedisLogOptions = {}): Ru
   requireNumber('pollInterval', pollInterval, 1);
   const wakeUps = createWakeUps(notifications, pollInterval);
 
-  /** The keys of a run. Those in braces are on one node of a cluster: Redis hashes what the braces contain. */
-  const script = (text: string, run: string): RedisScript => ({
-    text,
-    keys: ['state', 'events', 'messages'].map((name) => `${prefix}:{${run}}:${name}`),
-  });
-
+  /** Executes a script. The keys of a run are on one node of a cluster: Redis hashes what the braces contain. */
+  const ask = (text: string, run: string, values: readonly (string | number)[]): Observable<unknown> => {
+    const keys = ['state', 'events', 'messages'].map((name) => `${prefix}:{${run}}:${name}`);
+    return evaluate(client, { text, keys }, values).pipe(retryConnection(retryTime));
+  };
   /** Emits the number of the write. */
   const write = (run: string, text: string, values: readonly (string | number)[]): Observable<number> =>
-    evaluate(client, script(text, run), [run, ...values]).pipe(
-      retryConnection(retryTime),
+    ask(text, run, [run, ...values]).pipe(
       map((number) => {
         if (number === null) throw new RunTakenError();
         return Number(number);
@@ -99,10 +98,7 @@ export function redisLog(client: RedisClient, options: RedisLogOptions = {}): Ru
     run: string,
     after: string,
   ): Observable<Tail<T>> =>
-    evaluate(client, script(READ, run), [stream, after, PAGE_SIZE]).pipe(
-      retryConnection(retryTime),
-      map((reply) => tailOf(reply, valuesOf, after)),
-    );
+    ask(READ, run, [stream, after, PAGE_SIZE]).pipe(map((reply) => tailOf(reply, valuesOf, after)));
 
   const writes = numberWrites(
     (run, attempt, events, last) => {
@@ -123,9 +119,11 @@ export function redisLog(client: RedisClient, options: RedisLogOptions = {}): Ru
     read: createRunReader((run) =>
       followTail((after) => readTail('events', eventsOf, run, after), wakeUps.of(run, 'events')),
     ),
-    state: (run) => evaluate(client, script(STATE, run), []).pipe(retryConnection(retryTime), map(stateOf)),
+    state: (run) => ask(STATE, run, []).pipe(map(stateOf)),
     send: (run, message, { after, count, bytes } = { after: '0', count: 0, bytes: 0 }) =>
-      evaluate(client, script(SEND, run), [run, JSON.stringify(message), storedTime(maxAge), after, count, bytes]).pipe(
+      defer(() =>
+        ask(SEND, run, [run, randomId(), JSON.stringify(message), storedTime(maxAge), after, count, bytes]),
+      ).pipe(
         map((position) => {
           if (position === FULL) throw new RunFullError();
           return position !== null;

@@ -1,7 +1,8 @@
 /*
  * The scripts of `redisLog`, in Lua. Redis executes each as one step. Their keys:
  *
- * - KEYS[1]: a hash with `attempt`, `written` and `sent` (the numbers of the last entries), `ended` and `failure`
+ * - KEYS[1]: a hash with `attempt`, `written` and `sent` (the numbers of the last entries), `lastSent` (the id of the
+ *   last call that has sent), `ended` and `failure`
  * - KEYS[2]: a stream of events, KEYS[3]: a stream of messages. The id of entry n is `n-0`.
  */
 
@@ -46,9 +47,13 @@ return {tonumber(state[1]), tonumber(state[2] or 0), state[3] and 1 or 0}`;
 
 export const FULL = -1;
 
-/** `count` and `bytes`: how many may wait after `after` (0: any number). Nothing if no such run is open. */
-export const SEND = `local run, message, age, after, count, bytes = unpack(ARGV)
-local state = redis.call('hmget', KEYS[1], 'attempt', 'ended', 'sent')
+/**
+ * `id` is that of the call: if the reply was lost, this library or the client sends it again. `count` and `bytes`: how
+ * many may wait after `after` (0: any number). Nothing if no such run is open.
+ */
+export const SEND = `local run, id, message, age, after, count, bytes = unpack(ARGV)
+local state = redis.call('hmget', KEYS[1], 'attempt', 'ended', 'sent', 'lastSent')
+if state[4] == id then return tonumber(state[3]) end
 if not state[1] or state[2] then return false end
 if count ~= '0' then
   local size = 0
@@ -57,6 +62,7 @@ if count ~= '0' then
     or size > 0 and size + #message > tonumber(bytes) then return -1 end
 end
 local number = redis.call('hincrby', KEYS[1], 'sent', 1)
+redis.call('hset', KEYS[1], 'lastSent', id)
 redis.call('xadd', KEYS[3], number .. '-0', 'message', message)
 for _, key in ipairs(KEYS) do redis.call('pexpire', key, age) end
 redis.call('publish', 'rivulet', run)

@@ -83,7 +83,11 @@ describe('Redis', () => {
       },
     };
     const log = redisLog(twice, { writeInterval: 0 });
-    await done(concat(...['a', 'b', 'b'].map((type) => log.append('twice', 1, [{ type }])), log.end('twice', 1)));
+    const cancels = ['x', 'y', 'y'].map((id) => log.send('twice', { type: 'cancel', id }));
+    await done(concat(...['a', 'b', 'b'].map((type) => log.append('twice', 1, [{ type }])), ...cancels));
+    await done(log.end('twice', 1));
+    const sent = await firstValueFrom(log.messages('twice').pipe(toArray()));
+    expect(sent.map(({ message }) => 'id' in message && message.id)).toEqual(['x', 'y', 'y']);
     const read = await firstValueFrom(log.read('twice').pipe(toArray()));
     expect(read.map(({ event }) => event.type)).toEqual(['a', 'b', 'b']);
   });
