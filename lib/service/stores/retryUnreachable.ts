@@ -8,11 +8,8 @@ const MAX_DELAY = 2000;
 const ANSWER_TIME = 8000;
 
 /** Without a limit, a reader would wait for ever for a connection that is open and silent, as after a failover. */
-export const requireAnswer = <T>(): MonoTypeOperatorFunction<T> =>
-  timeout({
-    first: ANSWER_TIME,
-    with: () => throwError(() => new Error(`The database has not answered for ${ANSWER_TIME / 1000} s.`)),
-  });
+export const requireAnswer = <T>(first = ANSWER_TIME): MonoTypeOperatorFunction<T> =>
+  timeout({ first, with: () => throwError(() => new Error(`The database has not answered for ${first / 1000} s.`)) });
 
 /** Subscribes again while a database cannot be reached. A statement that failed so may have been executed. */
 export function retryUnreachable<T>(

@@ -1,8 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
-import { asyncScheduler, takeUntil, timer, type Observable } from 'rxjs';
+import { asyncScheduler, NEVER, takeUntil, timer, type Observable } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import type { RunLog } from '../../../lib/service/ports/runLog.js';
 import type { RunRecord } from '../../../lib/service/ports/runStore.js';
+import { durableAgent } from '../../../lib/service/stores/dbos/index.js';
+import { holdWorkerLock } from '../../../lib/service/stores/dbos/workerLock.js';
+import { memoryLog } from '../../../lib/service/stores/memory/memoryLog.js';
+import { memoryStore } from '../../../lib/service/stores/memory/memoryStore.js';
 import { postgresLog, postgresStore } from '../../../lib/service/stores/postgres/index.js';
 import { redisLog } from '../../../lib/service/stores/redis/index.js';
 import { observe } from '../../support/observe.js';
@@ -35,6 +39,15 @@ const cases = Object.entries(stores).flatMap(([name, all]) =>
   Object.entries(all).map(([operation, work]) => [name, operation, work] as const),
 );
 
+/** A promise that has an answer at once, in virtual time too. */
+const answered = <T>(value: T) =>
+  ({
+    then(next: (value: T) => void) {
+      next(value);
+      return { then: () => undefined };
+    },
+  }) as unknown as Promise<T>;
+
 describe('a connection that is open and silent', () => {
   it.each(cases)('fails %s.%s within 80 s', (_name, _operation, work) => {
     new TestScheduler(() => undefined).run(({ flush }) => {
@@ -43,6 +56,29 @@ describe('a connection that is open and silent', () => {
       flush();
       expect(asyncScheduler.now() - start).toBeLessThan(80_000);
       expect(observed.error).toMatchObject({ message: 'The database has not answered for 8 s.' });
+    });
+  });
+
+  it('fails a request for a durable run, which is sent again', () => {
+    new TestScheduler(() => undefined).run(({ flush }) => {
+      const [runs, events] = [memoryStore(), memoryLog()];
+      const agent = durableAgent({ client: { enqueue: silence }, store: runs, log: events });
+      const observed = observe(agent.stream('Hi', { runId: 'a', history: [], fragments: true, context: undefined }));
+      flush();
+      expect(observed.error).toMatchObject({ message: 'The database has not answered for 8 s.' });
+    });
+  });
+
+  it('fails a worker: the server may know of its lock no more', () => {
+    new TestScheduler(() => undefined).run(({ flush }) => {
+      let queries = 0;
+      const query = () => (queries++ < 3 ? answered({ rows: [{ done: true }] }) : silence());
+      const connect = () => ({ query, connect: () => answered(undefined), on: () => undefined, end: silence });
+      const start = asyncScheduler.now();
+      const observed = observe(holdWorkerLock(connect, 'a', () => NEVER));
+      flush();
+      expect(observed.error).toMatchObject({ message: 'The database has not answered for 30 s.' });
+      expect(asyncScheduler.now() - start).toBe(90_000);
     });
   });
 });

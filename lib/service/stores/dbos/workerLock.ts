@@ -1,5 +1,7 @@
-import { concat, concatMap, defer, first, from, ignoreElements, map, NEVER, Observable, repeat } from 'rxjs';
+import { concat, concatMap, defer, EMPTY, exhaustMap, first, from, ignoreElements, interval, map } from 'rxjs';
+import { merge, Observable, repeat } from 'rxjs';
 import type { PostgresClient } from '../postgres/client.js';
+import { requireAnswer } from '../retryUnreachable.js';
 
 /** A connection of its own to PostgreSQL: what `new Client(...)` of `pg` returns. */
 export interface LockClient extends PostgresClient {
@@ -18,6 +20,9 @@ export interface WorkerLock {
 
 const CLASS = 724519;
 
+/** Milliseconds. After a failover, the connection may stay open, while the new server knows of no lock. */
+const SILENCE = 30_000;
+
 export const holdWorkerLock = <T>(
   connect: () => LockClient,
   id: string,
@@ -30,6 +35,7 @@ export const holdWorkerLock = <T>(
     client.on('end', () => fail(new Error('The connection that holds the lock of the worker has ended.')));
     const query = (text: string, worker: string) =>
       defer(() => from(client.query(`select ${text}($1, hashtext($2)) as done`, [CLASS, worker]))).pipe(
+        requireAnswer(SILENCE),
         map(({ rows }) => (rows[0] as { readonly done: boolean } | undefined)?.done === true),
       );
     const lock: WorkerLock = {
@@ -51,7 +57,7 @@ export const holdWorkerLock = <T>(
       defer(() => from(client.connect()))
         .pipe(
           concatMap(() => query('pg_try_advisory_lock', id)),
-          concatMap(() => concat(work(lock), NEVER)),
+          concatMap(() => merge(work(lock), interval(SILENCE).pipe(exhaustMap(() => lock.ifFree(id, () => EMPTY))))),
         )
         .subscribe(out),
     );
