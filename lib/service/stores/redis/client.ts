@@ -11,19 +11,15 @@ export interface RedisClient {
 }
 
 /** Redis executes a script as one step. */
-export interface RedisScript {
-  readonly text: string;
-  readonly keys: readonly string[];
-}
-
 export const evaluate = (
   client: RedisClient,
-  script: RedisScript,
+  text: string,
+  keys: readonly string[],
   values: readonly (string | number)[],
 ): Observable<unknown> =>
-  defer(() =>
-    from(client.sendCommand(['EVAL', script.text, String(script.keys.length), ...script.keys, ...values.map(String)])),
-  ).pipe(requireAnswer());
+  defer(() => from(client.sendCommand(['EVAL', text, String(keys.length), ...keys, ...values.map(String)]))).pipe(
+    requireAnswer(),
+  );
 
 /** A script that failed so may have been executed. */
 export const retryConnection = <T>(retryTime: number): MonoTypeOperatorFunction<T> =>

@@ -80,7 +80,7 @@ export function redisLog(client: RedisClient, options: RedisLogOptions = {}): Ru
   /** Executes a script. The keys of a run are on one node of a cluster: Redis hashes what the braces contain. */
   const ask = (text: string, run: string, values: readonly (string | number)[]): Observable<unknown> => {
     const keys = ['state', 'events', 'messages'].map((name) => `${prefix}:{${run}}:${name}`);
-    return evaluate(client, { text, keys }, values).pipe(retryConnection(retryTime));
+    return evaluate(client, text, keys, values).pipe(retryConnection(retryTime));
   };
   /** Emits the number of the write. */
   const write = (run: string, text: string, values: readonly (string | number)[]): Observable<number> =>
