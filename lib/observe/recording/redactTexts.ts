@@ -67,21 +67,22 @@ export function redactEntry(entry: RecordingEntry, secrets: readonly string[]): 
 /** A number with as many digits may be a known secret, such as a PIN. */
 const MIN_NUMBER_LENGTH = 4;
 
-function redactValue(value: unknown, secrets: readonly string[]): unknown {
+function redactValue(value: unknown, secrets: readonly string[], hasCounts = false): unknown {
   if (typeof value === 'string') {
     const ranges = secretsIn(value, secrets);
     return ranges.length > 0 ? replaceRanges(value, ranges) : value;
   }
   if (typeof value === 'number') {
     const text = String(value);
-    return text.length >= MIN_NUMBER_LENGTH && findSecrets(text, secrets, 'recording').length > 0 ? replacement : value;
+    const isChecked = !hasCounts && text.length >= MIN_NUMBER_LENGTH;
+    return isChecked && findSecrets(text, secrets, 'recording').length > 0 ? replacement : value;
   }
   if (Array.isArray(value)) return redactParts(value, secrets).map((item) => redactValue(item, secrets));
   if (!isRecord(value)) return value;
   return Object.fromEntries(
     Object.entries(value).map(([field, inner]) => [
       redactValue(field, secrets),
-      field === 'usage' ? inner : redactValue(inner, secrets),
+      redactValue(inner, secrets, hasCounts || (field === 'usage' && isRecord(inner))),
     ]),
   );
 }
