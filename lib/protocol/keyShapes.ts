@@ -15,8 +15,7 @@ const shapes: readonly (readonly [beginnings: string, rest: string])[] = [
   ['ops|fo1|fm1r|fm1a|fm2|sgp|y0|wandb_v1|mdb_sa_sk|os_v2_app', '_[\\w+/=-]{40,}'],
   ['npm|ntn|jina|vck|vcp|vca|vci|vcr|e2b|ek|nfp|nfc|nfo|rnd|napi|squ|sqp|sqa|pnu|rpa', '_[A-Za-z\\d]{20}[\\w-]*'],
   ['apify_api|phx|ddp|tfp|xau|dtn|CCIPAT|CCDB1|CLOJARS|duffel_live|shippo_live|secret', '_[A-Za-z\\d]{20}[\\w-]*'],
-  ['sq0atp|sq0csp|NRAK|PMAK|HRKU|sess|xkeysib|pul|llx|ico|ak|as|API', '-[A-Za-z\\d]{20}[\\w-]*'],
-  ['FLWSECK|AGE-SECRET-KEY|signkey-prod', '-[A-Za-z\\d]{20}[\\w-]*'],
+  ['sq0atp|sq0csp|NRAK|PMAK|HRKU|sess|xkeysib|pul|llx|ico|ak|as|API|FLWSECK|AGE-SECRET-KEY', '-[A-Za-z\\d]{20}[\\w-]*'],
   ['key|fc', '-[\\da-f]{32}'],
   ['pat-na1|pat-eu1|sdk', '-[\\da-f-]{36}'],
 ];
@@ -63,8 +62,12 @@ const createNamedShapes = (): readonly (readonly [name: string, characters: stri
 const botToken = '\\d{8,10}:AA[\\w-]{33}(?![\\w-])';
 
 /** Discord "Bot authorization header" (an id of digits in Base64), Twilio "API keys", Airtable, secrets of Entra ID. */
-const bareKey =
-  /()\b([MNO][DTjz]\w[w-z0-5][\w-]{20,24}\.[\w-]{6}\.[\w-]{27,40}|(?:SK|AC[\da-f]{32}:)[\da-f]{32}|pat[A-Za-z\d]{14}\.[\da-f]{64}|[\w~]{3}\dQ~[\w.~-]{31,40})(?!\w)/g;
+const createBareKey = () => {
+  const discord = '[MNO][DTjz]\\w[w-z0-5][\\w-]{20,24}\\.[\\w-]{6}\\.[\\w-]{27,40}';
+  const others = 'pat[A-Za-z\\d]{14}\\.[\\da-f]{64}|[\\w~]{3}\\dQ~[\\w.~-]{31,40}';
+  return new RegExp(`()\\b(${discord}|(?:SK|AC[\\da-f]{32}:)[\\da-f]{32}|${others})(?!\\w)`, 'g');
+};
+const bareKey = /* @__PURE__ */ createBareKey();
 
 const keyLines = '[\\w+/=\\s\\\\:,.()-]';
 const keyName = '[A-Z ]{0,30}PRIVATE KEY(?: BLOCK)?-----';

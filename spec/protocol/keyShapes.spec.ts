@@ -123,7 +123,6 @@ const tokens: Readonly<Record<string, readonly [token: string, rest?: string]>> 
   Xata: [`xau_${letters}${digits}`],
   OneSignal: [`os_v2_app_${letters}${letters}`],
   'Weights & Biases': [`wandb_v1_${letters}_${digits}${letters}`],
-  Inngest: [`signkey-prod-${hex.repeat(4)}`],
   'a variable with a secret': [`DJANGO_SECRET_KEY='${letters}${digits}'`, "DJANGO_SECRET_KEY=''"],
   'a variable with a password': [`export PGPASSWORD=${letters}1`, 'export PGPASSWORD='],
   'a bot of Discord': [`MTk4NjIyNDgzNDcxOTI1MjQ4.Cl2FMQ.${letters.slice(0, 22)}-ABCD`],

@@ -12,6 +12,7 @@ import { callTool, type McpContext, type McpProgress } from './callTool.js';
 import { McpSession, type McpCallOptions, type McpClient } from './client.js';
 import { needsSignIn } from './needsSignIn.js';
 import { redactThrown } from '../../protocol/redact.js';
+import { replacement, spellings } from '../../protocol/secrets.js';
 import { stateOf, type McpSignIn } from './mcpSignIn.js';
 import { isDeeperThan } from '../../core/json/depth.js';
 import { watchTools } from './listTools.js';
@@ -143,13 +144,26 @@ export function mcpTools(
           'Await client.connect(transport) first.',
         );
       const session = new McpSession(connected, connect);
-      return watchTools(connected).pipe(map((serverTools) => toTools(session, serverTools, options)));
+      return watchTools(connected).pipe(
+        map((serverTools) => toTools(session, hideSecrets(options.signIn, serverTools), options)),
+      );
     }),
     redactErrors(options.signIn),
   );
 }
 
-/** A server may repeat the token that it has received. */
+/** Shorter tokens could be words of a result. */
+const MIN_SECRET_LENGTH = 8;
+
+/** A server may repeat the token that it has received, also in a result, for the model to read. */
+function hideSecrets<T>(signIn: McpSignIn | undefined, value: T): T {
+  const spelled = spellings(stateOf(signIn)?.secrets() ?? []).filter(({ length }) => length >= MIN_SECRET_LENGTH);
+  if (spelled.length === 0) return value;
+  const text = JSON.stringify(value ?? null);
+  const hidden = spelled.reduce((all, secret) => all.replaceAll(secret, replacement), text);
+  return hidden === text ? value : (JSON.parse(hidden) as T);
+}
+
 const redactErrors = <T>(signIn: McpSignIn | undefined): MonoTypeOperatorFunction<T> =>
   catchError((thrown: unknown) => {
     const secrets = stateOf(signIn)?.secrets() ?? [];
@@ -171,6 +185,7 @@ function toTools(
     return isUsable;
   });
   const names = toValidNames(definitions.map(({ name }) => prefix + name));
+  const hide = <T>(value: T) => hideSecrets(signIn, value);
   return definitions.map((definition, index) =>
     markAsking<McpTool>(
       {
@@ -181,7 +196,7 @@ function toTools(
         // A call that has begun is repeated after a crash, as without the option.
         ...(signIn ? { needsApproval: () => needsSignIn(session, signIn), atMostOnce: false } : {}),
         execute: executor((args, context) =>
-          callTool(session, definition, args, context, limits).pipe(redactErrors(signIn)),
+          callTool(session, definition, args, context, { ...limits, hide }).pipe(redactErrors(signIn)),
         ),
       },
       'maybe',
