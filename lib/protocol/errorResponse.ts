@@ -1,4 +1,4 @@
-import { asyncScheduler, map } from 'rxjs';
+import { asyncScheduler, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { HttpError, ProtocolError, type RivuletError } from '../core/errors.js';
 import { tryParseJson } from '../core/json/json.js';
@@ -55,11 +55,7 @@ export function contentTypeError(
 }
 
 const failWithBody = (bytes: Observable<Uint8Array>, toError: (body: string) => Error): Observable<never> =>
-  readBeginning(bytes).pipe(
-    map((body) => {
-      throw toError(body);
-    }),
-  );
+  readBeginning(bytes, (body) => throwError(() => toError(body)));
 
 const requestIdHeaders = /* @__PURE__ */ words(
   'x-request-id request-id x-goog-request-id x-amzn-requestid apim-request-id cf-ray',

@@ -1,4 +1,4 @@
-import { catchError, concat, defer, EMPTY, ignoreElements, map, of, takeUntil, takeWhile, timer } from 'rxjs';
+import { catchError, concat, defer, EMPTY, ignoreElements, map, takeUntil, takeWhile, timer } from 'rxjs';
 import type { Observable } from 'rxjs';
 
 /** In bytes. The rest is not read. */
@@ -8,7 +8,7 @@ const BODY_LIMIT = 65_536;
 const BODY_TIMEOUT = 5_000;
 
 /** The text of an error's body: a server may send one without an end. */
-export const readBeginning = (bytes: Observable<Uint8Array>): Observable<string> =>
+export const readBeginning = <T>(bytes: Observable<Uint8Array>, then: (text: string) => Observable<T>): Observable<T> =>
   defer(() => {
     const decoder = new TextDecoder();
     let text = '';
@@ -21,6 +21,6 @@ export const readBeginning = (bytes: Observable<Uint8Array>): Observable<string>
     );
     return concat(
       read,
-      defer(() => of(text.slice(0, BODY_LIMIT))),
+      defer(() => then(text.slice(0, BODY_LIMIT))),
     );
   });

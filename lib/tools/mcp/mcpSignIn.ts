@@ -1,5 +1,5 @@
 import type { OAuthClientProvider } from '@modelcontextprotocol/client';
-import { asyncScheduler, lastValueFrom } from 'rxjs';
+import { asyncScheduler, identity, lastValueFrom, of } from 'rxjs';
 import { nonEmptyString, objectOrEmpty, tryParseJson } from '../../core/json/json.js';
 import { readStream } from '../../protocol/post.js';
 import { readBeginning } from '../../protocol/readBeginning.js';
@@ -125,7 +125,7 @@ class SentSecrets {
   /** The client writes what a server refuses with to the console, too. */
   private async redact(response: Response): Promise<Response> {
     const { status, statusText, headers, body } = response;
-    const text = body ? await lastValueFrom(readBeginning(readStream(body, (thrown) => thrown))) : '';
+    const text = body ? await lastValueFrom(readBeginning(readStream(body, identity), of)) : '';
     const redacted = replaceRanges(text, findSecrets(text, spellings(this.values)));
     return new Response(redacted === '' ? null : redacted, { status, statusText, headers });
   }

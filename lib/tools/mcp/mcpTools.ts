@@ -152,12 +152,9 @@ export function mcpTools(
   );
 }
 
-/** Shorter tokens could be words of a result. */
-const MIN_SECRET_LENGTH = 8;
-
-/** A server may repeat the token that it has received, also in a result, for the model to read. */
+/** A server may repeat the token that it has received, also in a result. Shorter tokens could be words. */
 function hideSecrets<T>(signIn: McpSignIn | undefined, value: T): T {
-  const spelled = spellings(stateOf(signIn)?.secrets() ?? []).filter(({ length }) => length >= MIN_SECRET_LENGTH);
+  const spelled = spellings(stateOf(signIn)?.secrets() ?? []).filter(({ length }) => length > 7);
   if (spelled.length === 0) return value;
   const text = JSON.stringify(value ?? null);
   const hidden = spelled.reduce((all, secret) => all.replaceAll(secret, replacement), text);
