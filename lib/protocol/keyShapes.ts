@@ -46,6 +46,7 @@ const createNamedShapes = (): readonly (readonly [name: string, characters: stri
     16,
   ],
   ['\\b(?:AccountKey|SharedAccessKey|_authToken)=', '[\\w+/=-]', 16],
+  ['\\b\\w{3}\\dQ~', '[\\w.~-]', 31], // the secret of a client of Entra ID
   ['[?&;](?:[Pp]assword|PASSWORD|[Pp]wd|PWD)=', '[^\\s?&;"\'<>\\\\]', 4],
   [`\\b(?:access|refresh|id)_token${colon}`, '[\\w.~+/=-]', 16],
   [`(?:[Ss]ecret_?[Aa]ccess_?[Kk]ey|SECRET_ACCESS_KEY|[Cc]lient_?[Ss]ecret)${colon}`, '[\\w+/~.-]', 16],
@@ -58,13 +59,9 @@ const createNamedShapes = (): readonly (readonly [name: string, characters: stri
 /** Telegram "Bot API". */
 const botToken = '\\d{8,10}:AA[\\w-]{33}(?![\\w-])';
 
-/** Discord "Bot authorization header" (an id of digits in Base64), Twilio "API keys", Airtable, secrets of Entra ID. */
-const createBareKey = () => {
-  const discord = '[MNO][DTjz]\\w[w-z0-5][\\w-]{20,24}\\.[\\w-]{6}\\.[\\w-]{27,40}';
-  const others = 'pat[A-Za-z\\d]{14}\\.[\\da-f]{64}|[\\w~]{3}\\dQ~[\\w.~-]{31,40}';
-  return new RegExp(`()\\b(${discord}|(?:SK|AC[\\da-f]{32}:)[\\da-f]{32}|${others})(?!\\w)`, 'g');
-};
-const bareKey = /* @__PURE__ */ createBareKey();
+/** Discord "Bot authorization header" (an id of digits in Base64), Twilio "API keys", and an account with its token. */
+const bareKey =
+  /()\b([MNO][DTjz]\w[w-z0-5][\w-]{20,24}\.[\w-]{6}\.[\w-]{27,40}|(?:SK|AC[\da-f]{32}:)[\da-f]{32})(?!\w)/g;
 
 const keyLines = '[\\w+/=\\s\\\\:,.()-]';
 const keyName = '[A-Z ]{0,30}PRIVATE KEY(?: BLOCK)?-----';
@@ -121,7 +118,8 @@ const otherParts = /\.(?:[\w-]{10,}|(?=\.[\w-]{10,}))(?:\.[\w-]+){0,3}/y;
 /** What other keys have, whatever escapes of JSON are before it. */
 const createKeyParts = () => [...beginningList, ':AA', '://', 'eyJ'];
 const keyParts = /* @__PURE__ */ createKeyParts();
-const keyNames = /(?:key|secret|token|sig|signature|authorization|p(?:assword|wd))\\?["']?\s{0,2}[:=]|hooks?\\?[./]/i;
+const keyNames =
+  /(?:key|secret|token|sig|signature|authorization|p(?:assword|wd))\\?["']?\s{0,2}[:=]|hooks?[\\./]|\dQ~/i;
 
 const MIN_FILE_LENGTH = 4096;
 const file = /^(?:data:[\w/+.;=-]{0,100},)?[A-Za-z\d+/]+={0,2}$/;
@@ -241,7 +239,6 @@ const createOpenContext = () =>
       ...namedShapes.map(([name, characters]) => `${name.replace(/\(\?=.*/, '')}${characters}*`),
       '\\b\\d{1,10}(?::(?:A|AA[\\w-]*)?)?',
       '\\b(?:[MNO][DTjz][\\w-]{0,26}(?:\\.[\\w-]{0,40}){0,2}|(?:SK|AC)[\\da-f:]{0,65}|[ACSKMNO])',
-      '\\b(?:pat[A-Za-z\\d]{1,14}(?:\\.[\\da-f]{0,64})?|[\\w~]{1,3}|[\\w~]{3}\\d(?:Q(?:~[\\w.~-]{0,40})?)?)',
     ]
       .map((part) => `(?:${part})$`)
       .join('|'),

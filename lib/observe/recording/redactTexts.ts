@@ -72,10 +72,9 @@ function redactValue(value: unknown, secrets: readonly string[], hasCounts = fal
     const ranges = secretsIn(value, secrets);
     return ranges.length > 0 ? replaceRanges(value, ranges) : value;
   }
-  if (typeof value === 'number') {
+  if (typeof value === 'number' && !hasCounts) {
     const text = String(value);
-    const isChecked = !hasCounts && text.length >= MIN_NUMBER_LENGTH;
-    return isChecked && findSecrets(text, secrets, 'recording').length > 0 ? replacement : value;
+    return text.length >= MIN_NUMBER_LENGTH && findSecrets(text, secrets, 'recording').length > 0 ? replacement : value;
   }
   if (Array.isArray(value)) return redactParts(value, secrets).map((item) => redactValue(item, secrets));
   if (!isRecord(value)) return value;

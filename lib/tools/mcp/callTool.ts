@@ -24,11 +24,8 @@ export type McpProgress = {
 /** What a call needs of the context of its tool. Without `ask`, nobody can be asked. */
 export type McpContext = Pick<ToolContext, 'signal' | 'outer'> & Partial<AskContext>;
 
-interface SendOptions extends McpCallOptions {
-  readonly requests?: ServerRequests;
-  /** Hides the tokens that the server has received. */
-  readonly hide: <T>(value: T) => T;
-}
+/** Hides the tokens that the server has received. */
+type Hide = <T>(value: T) => T;
 
 /**
  * Unsubscribing or an aborted signal cancels the call. The tool is passed without its output schema, which is not
@@ -39,7 +36,7 @@ export function callTool(
   definition: ServerTool,
   args: JsonObject,
   { signal, ask, outer }: McpContext,
-  { requests, hide, ...limits }: SendOptions,
+  { requests, hide, ...limits }: McpCallOptions & { readonly requests?: ServerRequests; readonly hide: Hide },
 ): Observable<JsonValue | Progress<McpProgress>> {
   const { name } = definition;
   const call = defer(() => {

@@ -125,7 +125,7 @@ class SentSecrets {
   /** The client writes what a server refuses with to the console, too. */
   private async redact(response: Response): Promise<Response> {
     const { status, statusText, headers, body } = response;
-    const text = body ? await lastValueFrom(readBeginning(readStream(body, identity), of)) : '';
+    const text = body ? await lastValueFrom(readBeginning(readStream(body, identity), (read) => of(read))) : '';
     const redacted = replaceRanges(text, findSecrets(text, spellings(this.values)));
     return new Response(redacted === '' ? null : redacted, { status, statusText, headers });
   }

@@ -182,7 +182,6 @@ function toTools(
     return isUsable;
   });
   const names = toValidNames(definitions.map(({ name }) => prefix + name));
-  const hide = <T>(value: T) => hideSecrets(signIn, value);
   return definitions.map((definition, index) =>
     markAsking<McpTool>(
       {
@@ -193,7 +192,9 @@ function toTools(
         // A call that has begun is repeated after a crash, as without the option.
         ...(signIn ? { needsApproval: () => needsSignIn(session, signIn), atMostOnce: false } : {}),
         execute: executor((args, context) =>
-          callTool(session, definition, args, context, { ...limits, hide }).pipe(redactErrors(signIn)),
+          callTool(session, definition, args, context, { ...limits, hide: (value) => hideSecrets(signIn, value) }).pipe(
+            redactErrors(signIn),
+          ),
         ),
       },
       'maybe',

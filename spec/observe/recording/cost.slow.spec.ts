@@ -7,6 +7,7 @@ import { redactFrames } from '../../../lib/observe/recording/redactFrames.js';
 import { readRecording } from '../../../lib/observe/recording/readRecording.js';
 import { runOf } from '../../../lib/observe/recording/replay.js';
 import { openTail, secretsIn } from '../../../lib/observe/recording/redactTexts.js';
+import { MarkdownWriter } from '../../../lib/cli/chat/markdownWriter.js';
 import { InspectedRuns } from '../../../lib/cli/inspect/inspectedRuns.js';
 import { base64, userMessage } from '../../../lib/core/message.js';
 import { scoreTools } from '../../../lib/tools/scoreTools.js';
@@ -58,6 +59,11 @@ const readers: Readonly<Record<string, (text: string) => unknown>> = {
       },
     ] as never),
   scoreTools: (text) => scoreTools(text, tools),
+  MarkdownWriter: (text) => {
+    const writer = new MarkdownWriter({ columns: () => 80, rows: () => 24 }, undefined);
+    for (const piece of cut(text)) writer.write(piece);
+    return writer.end();
+  },
 };
 
 /** Texts of which each part looks like the beginning of something. */
