@@ -1,5 +1,5 @@
 import type { OAuthClientProvider } from '@modelcontextprotocol/client';
-import { asyncScheduler, identity, lastValueFrom, of } from 'rxjs';
+import { asyncScheduler, EMPTY, identity, lastValueFrom, of } from 'rxjs';
 import { nonEmptyString, objectOrEmpty, tryParseJson } from '../../core/json/json.js';
 import { readStream } from '../../protocol/post.js';
 import { readBeginning } from '../../protocol/readBeginning.js';
@@ -125,7 +125,8 @@ class SentSecrets {
   /** The client writes what a server refuses with to the console, too. */
   private async redact(response: Response): Promise<Response> {
     const { status, statusText, headers, body } = response;
-    const text = body ? await lastValueFrom(readBeginning(readStream(body, identity), (read) => of(read))) : '';
+    const beginning = body ? readBeginning(readStream(body, identity), (read) => of(read)) : EMPTY;
+    const text = await lastValueFrom(beginning, { defaultValue: '' });
     const redacted = replaceRanges(text, findSecrets(text, spellings(this.values)));
     return new Response(redacted === '' ? null : redacted, { status, statusText, headers });
   }
