@@ -1,16 +1,4 @@
-import {
-  asyncScheduler,
-  catchError,
-  concat,
-  defer,
-  EMPTY,
-  ignoreElements,
-  map,
-  takeUntil,
-  takeWhile,
-  throwError,
-  timer,
-} from 'rxjs';
+import { asyncScheduler, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { HttpError, ProtocolError, type RivuletError } from '../core/errors.js';
 import { tryParseJson } from '../core/json/json.js';
@@ -30,13 +18,8 @@ import type { ErrorDetails } from './errorDetails.js';
 import { connectionError } from './connectionError.js';
 import { permanentAdvice } from './permanentErrors.js';
 import type { RequestFailures } from './post.js';
+import { readBeginning } from './readBeginning.js';
 import { displayUrl } from './secrets.js';
-
-/** In bytes. The rest is not read. */
-const BODY_LIMIT = 65_536;
-
-/** In milliseconds: a server that never ends the body must not delay an error whose status is known. */
-const BODY_TIMEOUT = 5_000;
 
 /** `patterns` are messages in addition to OpenAI's; `keyAdvice` is what to do about a refused key. */
 export function statusError(
@@ -71,23 +54,8 @@ export function contentTypeError(
   });
 }
 
-function failWithBody(bytes: Observable<Uint8Array>, toError: (body: string) => Error): Observable<never> {
-  return defer(() => {
-    const decoder = new TextDecoder();
-    let text = '';
-    const read = bytes.pipe(
-      map((chunk) => (text += decoder.decode(chunk.subarray(0, BODY_LIMIT), { stream: true })).length),
-      takeWhile((length) => length < BODY_LIMIT),
-      ignoreElements(),
-      catchError(() => EMPTY), // The status explains more than a connection that broke during the text.
-      takeUntil(timer(BODY_TIMEOUT)),
-    );
-    return concat(
-      read,
-      throwError(() => toError(text.slice(0, BODY_LIMIT))),
-    );
-  });
-}
+const failWithBody = (bytes: Observable<Uint8Array>, toError: (body: string) => Error): Observable<never> =>
+  readBeginning(bytes, (body) => throwError(() => toError(body)));
 
 const requestIdHeaders = /* @__PURE__ */ words(
   'x-request-id request-id x-goog-request-id x-amzn-requestid apim-request-id cf-ray',

@@ -5,38 +5,36 @@ const shapes: readonly (readonly [beginnings: string, rest: string])[] = [
   ['sk|pk|rk|gsk|xai|hf|r8|pplx|csk|fw|nvapi', '[-_][\\w-]{16,}'],
   ['ghp|gho|ghu|ghs|ghr|github_pat', '_\\w{16,}(?:\\.eyJ[\\w-]*\\.[\\w-]+)?'],
   ['glpat|gldt|glrt|glptt|glsoat|glcbt|glft|glimt|gloas|glagent', '-[\\w-]{16,}(?:\\.[\\da-z]{2}\\.\\w{9})?'],
-  ['xoxa|xoxb|xoxc|xoxd|xoxe|xoxo|xoxp|xoxr|xoxs|xapp', '-[\\w%-]{10,}'],
-  ['npm', '_[A-Za-z\\d]{36}'],
+  ['xoxa|xoxb|xoxc|xoxd|xoxe|xoxo|xoxp|xoxr|xoxs|xapp|xwfp', '-[\\w%-]{10,}'],
   ['pypi', '-AgE[\\w-]{16,}'],
-  ['whsec', '_[\\w+/=]{16,}'],
-  ['GOCSPX|tvly', '-[\\w-]{16,}'],
+  ['GOCSPX|tvly|bedrock-api-key|CFPAT|tskey-auth|tskey-api|tskey-client', '-[\\w+/=-]{16,}'],
   ['pa', '-[\\w-]{40,}'],
-  ['dop_v1|doo_v1|dor_v1|shpat|shpca|shppa|shpss|sbp|rubygems', '_[\\da-f]{32,}'],
-  ['lsv2_pt|lsv2_sk', '_\\w{16,}'],
-  ['sb_secret|pscale_tkn|pscale_pw|dckr_pat|lin_api|figd|tgp_v1|glsa|sntrys|sntryu|pcsk', '_[\\w+/=-]{20,}'],
-  ['ntn|jina|vck|e2b|ek', '_[A-Za-z\\d]{20}[\\w-]*'],
-  ['sq0atp|sq0csp|NRAK|PMAK|HRKU|sess', '-[A-Za-z\\d]{20}[\\w-]*'],
+  ['dop_v1|doo_v1|dor_v1|shpat|shpca|shppa|shpss|sbp|rubygems|bkua', '_[\\da-f]{32,}'],
+  ['sb_secret|pscale_tkn|pscale_pw|dckr_pat|dckr_oat|lin_api|fo1|fm2|wandb_v1|mdb_sa_sk', '_[\\w+/=-]{20,}'],
+  ['lsv2_pt|lsv2_sk|whsec|figd|figu|tgp_v1|glsa|glc|sntrys|sntryu|pcsk', '_[\\w+/=-]{20,}'],
+  ['npm|ntn|jina|vck|vcp|e2b|ek|nfp|napi|squ|sqp|sqa|rpa|apify_api|phx|CCIPAT|ops', '_[A-Za-z\\d]{20}[\\w-]*'],
+  ['sq0atp|sq0csp|NRAK|PMAK|HRKU|sess|xkeysib|pul|llx|ak|as|AGE-SECRET-KEY', '-[A-Za-z\\d]{20}[\\w-]*'],
   ['key|fc', '-[\\da-f]{32}'],
-  ['pat-na1|pat-eu1', '-[\\da-f-]{36}'],
-  ['bedrock-api-key', '-[\\w+/=-]{16,}'],
+  ['pat-na1|pat-eu1|sdk', '-[\\da-f-]{36}'],
 ];
 
 /** Google Cloud "API keys" and "Token types", AWS "IAM identifiers", SendGrid, Vault, Doppler, Terraform. */
 const plainShapes: readonly (readonly [beginnings: string, rest: string])[] = [
-  ['AIza', '[\\w-]{30,}'],
+  ['AIza|1//0', '[\\w-]{30,}'],
   ['AKIA|ASIA', '[A-Z\\d]{16}'],
   ['ABSK', '[\\w+/=]{60,}'],
-  ['ATATT3', '[\\w=-]{60,}'],
+  ['ATATT3|ATCTT3', '[\\w=-]{60,}'],
+  ['EAA|ATBB', '[A-Za-z\\d]{32,}'],
   ['dapi', '[\\da-f]{32}'],
 ];
 
 const dottedShapes: readonly (readonly [beginnings: string, rest: string])[] = [
   ['ya29', '\\.[\\w.-]{16,}'],
   ['AQ', '\\.[\\w-]{40,}'],
-  ['SG', '\\.[\\w-]{16,}\\.[\\w-]{16,}'],
+  ['SG|dt0c01|dt0s01', '\\.[\\w-]{16,}\\.[\\w-]{16,}'],
   ['hvs|hvb|hvr', '\\.[\\w-]{24,}'],
   ['dp\\.pt|dp\\.st|dp\\.ct', '\\.[\\w.-]{40,}'],
-  ['atlasv1', '\\.[\\w-]{60,}'],
+  ['atlasv1|sl|sl\\.u', '\\.[\\w-]{60,}'],
 ];
 
 const colon = '\\\\?["\']?\\s{0,2}[:=]\\s{0,2}\\\\?["\']?';
@@ -48,12 +46,13 @@ const createNamedShapes = (): readonly (readonly [name: string, characters: stri
     16,
   ],
   ['\\b(?:AccountKey|SharedAccessKey|_authToken)=', '[\\w+/=-]', 16],
+  ['\\b\\w{3}\\dQ~', '[\\w.~-]', 31], // the secret of a client of Entra ID
   ['[?&;](?:[Pp]assword|PASSWORD|[Pp]wd|PWD)=', '[^\\s?&;"\'<>\\\\]', 4],
   [`\\b(?:access|refresh|id)_token${colon}`, '[\\w.~+/=-]', 16],
   [`(?:[Ss]ecret_?[Aa]ccess_?[Kk]ey|SECRET_ACCESS_KEY|[Cc]lient_?[Ss]ecret)${colon}`, '[\\w+/~.-]', 16],
   // Slack "Incoming webhooks", Discord "Webhook": whoever has the address may write.
-  ['(?:hooks\\.slack\\.com|api\\\\?/webhooks)\\\\?/', '[\\w\\\\/-]', 40],
-  [`(?:[Aa][Pp][Ii][-_]?[Kk]ey|API_KEY)${colon}(?=[\\w-]{0,64}\\d)`, '[\\w-]', 16],
+  ['(?:hooks\\.slack\\.com|webhook\\.office\\.com|api\\\\?/webhooks)\\\\?/', '[\\w\\\\/@-]', 40],
+  [`(?:[Aa][Pp][Ii][-_]?[Kk]ey|(?:API|SECRET)_KEY|PASSWORD|SECRET|TOKEN)${colon}(?=[\\w-]{0,64}\\d)`, '[\\w-]', 16],
   [`[Aa]uthorization${colon}(?:[A-Za-z]{3,12} )?(?=[\\w.~+/=-]{0,64}\\d)`, '[\\w.~+/=-]', 16],
 ];
 
@@ -119,7 +118,8 @@ const otherParts = /\.(?:[\w-]{10,}|(?=\.[\w-]{10,}))(?:\.[\w-]+){0,3}/y;
 /** What other keys have, whatever escapes of JSON are before it. */
 const createKeyParts = () => [...beginningList, ':AA', '://', 'eyJ'];
 const keyParts = /* @__PURE__ */ createKeyParts();
-const keyNames = /(?:key|secret|token|sig|signature|authorization|p(?:assword|wd))\\?["']?\s{0,2}[:=]|hooks\\?[./]/i;
+const keyNames =
+  /(?:key|secret|token|sig|signature|authorization|p(?:assword|wd))\\?["']?\s{0,2}[:=]|hooks?[\\./]|\dQ~/i;
 
 const MIN_FILE_LENGTH = 4096;
 const file = /^(?:data:[\w/+.;=-]{0,100},)?[A-Za-z\d+/]+={0,2}$/;
@@ -257,7 +257,7 @@ export function openKeyShape(text: string): number {
   };
   return Math.min(
     openBeginningStart(text),
-    startOf(openBeginning, startOfEnd(text, /[\w.+/=%-]/)),
+    startOf(openBeginning, startOfEnd(text, /[\w.+/=%~-]/)),
     startOf(firstSchemes, 0),
     startOf(openContext, 0),
     openPrivateKeyStart(text),

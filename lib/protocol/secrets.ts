@@ -23,7 +23,7 @@ export function spellings(secrets: readonly string[]): readonly string[] {
     JSON.stringify(secret).slice(1, -1),
     ...inBase64(secret),
   ]);
-  return [...new Set(all)].sort((a, b) => b.length - a.length);
+  return [...new Set(all)].filter((text) => text !== '').sort((a, b) => b.length - a.length);
 }
 
 function inBase64(secret: string): readonly string[] {

@@ -12,6 +12,8 @@ export type RenderMarkdown = (block: string, columns: number) => string;
 /** The block that grows is shown as it is. When it is complete, it is rendered, unless it has left the screen. */
 export class MarkdownWriter {
   private block = '';
+  private line = '';
+  private isFenced = false;
   private wrapper: LineWrapper;
 
   constructor(
@@ -23,32 +25,40 @@ export class MarkdownWriter {
 
   write(text: string): string {
     let output = '';
-    for (const line of plainText(text).match(/[^\n]*\n|[^\n]+/g) ?? []) {
-      this.block += line;
-      output += this.wrapper.write(line);
-      if (line.endsWith('\n') && isComplete(this.block)) output += this.endBlock();
+    for (const piece of plainText(text).match(/[^\n]*\n|[^\n]+/g) ?? []) {
+      this.line += piece;
+      output += this.wrapper.write(piece);
+      if (piece.endsWith('\n')) output += this.endLine();
     }
     return output;
   }
 
   end(): string {
-    return (this.block.endsWith('\n') || this.block === '' ? '' : this.wrapper.write('\n')) + this.endBlock();
+    return (this.line === '' ? '' : this.wrapper.write('\n') + this.endLine()) + this.endBlock();
+  }
+
+  /** A block ends with an empty line that is outside of a fence of code. */
+  private endLine(): string {
+    const { line, block } = this;
+    this.line = '';
+    this.block += line;
+    if (/^ {0,3}(?:```|~~~)/.test(line)) this.isFenced = !this.isFenced;
+    return block !== '' && line.trim() === '' && !this.isFenced ? this.endBlock() : '';
   }
 
   private endBlock(): string {
     const { block, wrapper, size } = this;
     this.block = '';
+    this.isFenced = false;
     this.wrapper = new LineWrapper(size.columns);
     const { lines } = wrapper;
     if (!this.render || block.trim() === '' || lines >= size.rows()) return '';
-    return `\u001b[${lines}A\r\u001b[J${this.render(block, size.columns())}\n\n`;
+    try {
+      return `\u001b[${lines}A\r\u001b[J${this.render(block, size.columns())}\n\n`;
+    } catch {
+      return ''; // nested too deeply for the parser: the text stays as it is
+    }
   }
-}
-
-/** A block ends with an empty line that is outside of a fence of code. */
-function isComplete(block: string): boolean {
-  const fences = block.match(/^ {0,3}(?:```|~~~)/gm)?.length ?? 0;
-  return fences % 2 === 0 && block.slice(block.trimEnd().length).split('\n').length > 2;
 }
 
 /** `marked` and `marked-terminal` are optional: undefined if they are not installed. */
@@ -70,6 +80,7 @@ export class LineWrapper {
   lines = 0;
   private column = 0;
   private word = '';
+  private wordWidth = 0;
 
   constructor(private readonly columns: () => number) {}
 
@@ -81,6 +92,7 @@ export class LineWrapper {
     if (piece === '\n') return this.breakLine();
     if (piece.trim() === '') {
       this.word = '';
+      this.wordWidth = 0;
       this.column += widthOf(piece);
       return this.column > this.columns() ? this.breakLine() : piece;
     }
@@ -88,26 +100,25 @@ export class LineWrapper {
   }
 
   private writeWord(piece: string): string {
-    const written = widthOf(this.word);
+    const written = this.wordWidth;
     const before = this.column - written;
     this.word += piece;
-    const width = widthOf(this.word);
+    const width = (this.wordWidth += widthOf(piece));
     if (before + width <= this.columns() || before === 0) {
       this.column = before + width;
       return piece;
     }
     const erase = written > 0 ? `\u001b[${written}D\u001b[K` : '';
-    const { word } = this;
-    const line = this.breakLine();
-    this.word = word;
+    this.lines++;
     this.column = width;
-    return erase + line + word;
+    return `${erase}\n${this.word}`;
   }
 
   private breakLine(): string {
-    this.lines++;
+    this.lines += Math.max(1, Math.ceil(this.column / this.columns()));
     this.column = 0;
     this.word = '';
+    this.wordWidth = 0;
     return '\n';
   }
 }

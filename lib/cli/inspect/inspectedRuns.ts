@@ -160,12 +160,10 @@ export class InspectedRuns {
     }
     if (this.length > this.limits.length)
       for (const source of this.sources.values()) if (source.runs.size === 0) this.removeExchanges(source);
-    while (this.runs.size > 1 && (this.runs.size > this.limits.runs || this.length > this.limits.length)) {
-      const all = [...this.runs.values()];
-      const oldest = all.find(({ summary }) => summary.state !== 'running') ?? all[0];
-      if (!oldest) return;
-      this.remove(oldest);
-    }
+    const { runs, limits } = this;
+    const isFull = () => runs.size > 1 && (runs.size > limits.runs || this.length > limits.length);
+    for (const isRemoved of [({ summary }: InspectedRun) => summary.state !== 'running', () => true])
+      for (const run of runs.values()) if (isFull() && isRemoved(run)) this.remove(run);
   }
 
   private remove({ summary, source, key, length }: InspectedRun): void {

@@ -26,7 +26,8 @@ const finishReasons: Readonly<Record<string, string>> = {
 const MAX_NAME = 256;
 
 /** Every name and id passes here: one line of bounded length, as exporters keep it and Prometheus has it as a label. */
-export const nameText = (text: string): string => plainText(text.slice(0, MAX_NAME)).replace(/[\s\p{Cs}]/gu, ' ');
+export const nameText = (text: string, most = MAX_NAME): string =>
+  plainText(text.slice(0, most)).replace(/[\s\p{Cs}]/gu, ' ');
 
 const nameIn = (table: Readonly<Record<string, string>>, name: string): string =>
   nameText(Object.hasOwn(table, name) ? (table[name] ?? name) : name);

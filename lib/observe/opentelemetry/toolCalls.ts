@@ -8,6 +8,9 @@ import { recordHistogram } from './metrics.js';
 import { inContext, Operation } from './operation.js';
 import type { TracedRun } from './telemetry.js';
 
+/** In characters: that of a stranger's server would be in each span. */
+const MAX_DESCRIPTION = 1024;
+
 interface RunningCall {
   readonly operation: Operation;
   thrown?: unknown;
@@ -71,7 +74,7 @@ export class ToolCalls {
       'gen_ai.operation.name': 'execute_tool',
       ...metricAttributes,
       'gen_ai.tool.call.id': nameText(id),
-      ...(tool ? { 'gen_ai.tool.description': tool.description } : {}),
+      ...(tool ? { 'gen_ai.tool.description': nameText(tool.description, MAX_DESCRIPTION) } : {}),
       ...(telemetry.content ? { 'gen_ai.tool.call.arguments': JSON.stringify(args) } : {}),
     };
     const operation = new Operation(

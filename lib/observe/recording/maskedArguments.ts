@@ -13,7 +13,8 @@ export function withArguments(run: RecordedRun): RecordedRun {
   if (run.hasContent) return run;
   const complete = completeCalls(run);
   const texts = new Map<RecordedStep, string>();
-  const without = [...complete.keys()].filter((id) => !run.steps.some((step) => fragmentOf(step)?.id === id));
+  const sent = new Set(run.steps.map((step) => fragmentOf(step)?.id));
+  const without = [...complete.keys()].filter((id) => !sent.has(id));
   for (const types of [['chunk', 'both'] as const, ['event'] as const]) {
     const generated = [...without];
     for (const { id, last } of sentCalls(run, types)) {

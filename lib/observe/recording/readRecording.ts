@@ -198,7 +198,7 @@ class RecordingReader {
         run.requests.push(completeRequest(entry, run.requests.at(-1)));
         break;
       case 'requestEnd': {
-        const request = run.requests.find((each) => each.entry.request === entry.request);
+        const request = run.requests.findLast((each) => each.entry.request === entry.request);
         if (request) request.end = entry;
         break;
       }

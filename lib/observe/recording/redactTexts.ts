@@ -67,12 +67,12 @@ export function redactEntry(entry: RecordingEntry, secrets: readonly string[]): 
 /** A number with as many digits may be a known secret, such as a PIN. */
 const MIN_NUMBER_LENGTH = 4;
 
-function redactValue(value: unknown, secrets: readonly string[]): unknown {
+function redactValue(value: unknown, secrets: readonly string[], hasCounts = false): unknown {
   if (typeof value === 'string') {
     const ranges = secretsIn(value, secrets);
     return ranges.length > 0 ? replaceRanges(value, ranges) : value;
   }
-  if (typeof value === 'number') {
+  if (typeof value === 'number' && !hasCounts) {
     const text = String(value);
     return text.length >= MIN_NUMBER_LENGTH && findSecrets(text, secrets, 'recording').length > 0 ? replacement : value;
   }
@@ -81,7 +81,7 @@ function redactValue(value: unknown, secrets: readonly string[]): unknown {
   return Object.fromEntries(
     Object.entries(value).map(([field, inner]) => [
       redactValue(field, secrets),
-      field === 'usage' ? inner : redactValue(inner, secrets),
+      redactValue(inner, secrets, hasCounts || (field === 'usage' && isRecord(inner))),
     ]),
   );
 }

@@ -98,7 +98,7 @@ function createEntryShapes(): Readonly<Record<string, Shape>> {
       ...ofRun,
       request: optional(isNumber),
       of: (of) => of === 'chunk' || of === 'event' || of === 'both',
-      value: shaped({ type: isText }),
+      value: isValue,
       field: (field) => field === 'text' || field === 'arguments',
       texts: listOf(isText),
       after: listOf(isNumber),

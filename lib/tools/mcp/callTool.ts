@@ -3,14 +3,14 @@ import type { Progress as ProgressNotification, Tool as ServerTool } from '@mode
 import { defer, fromEvent, map, of, takeUntil, type Observable } from 'rxjs';
 import { isRecord, omitUndefined, type JsonObject, type JsonValue } from '../../core/json/json.js';
 import { MAX_TIMER_DELAY } from '../../core/options.js';
-import { isMarkedProgress, progress, type Progress } from '../../core/progress.js';
+import { isMarkedProgress, progress, valueOfProgress, type Progress } from '../../core/progress.js';
 import type { ToolContext } from '../../core/tool.js';
 import type { AskContext } from '../ask/askOptions.js';
 import { hasOwnHandler, askingOf, inRounds, sendAlone, type Asking, type ServerRequests } from './askingCall.js';
 import { fromRequest, nestingError, type McpCallOptions, type McpSession } from './client.js';
 import { isDeeperThan } from '../../core/json/depth.js';
 import { toResult } from './result.js';
-import { createElicit } from './serverQuestion.js';
+import { createElicit, type Elicit } from './serverQuestion.js';
 
 /** A type alias, since an interface is not assignable to a JSON object. */
 export type McpProgress = {
@@ -24,6 +24,9 @@ export type McpProgress = {
 /** What a call needs of the context of its tool. Without `ask`, nobody can be asked. */
 export type McpContext = Pick<ToolContext, 'signal' | 'outer'> & Partial<AskContext>;
 
+/** Hides the tokens that the server has received. */
+type Hide = <T>(value: T) => T;
+
 /**
  * Unsubscribing or an aborted signal cancels the call. The tool is passed without its output schema, which is not
  * trusted: the client would compile its regular expressions, and one like `^(a+)+$` blocks the process for minutes.
@@ -33,13 +36,14 @@ export function callTool(
   definition: ServerTool,
   args: JsonObject,
   { signal, ask, outer }: McpContext,
-  { requests, ...limits }: McpCallOptions & { readonly requests?: ServerRequests },
+  { requests, hide, ...limits }: McpCallOptions & { readonly requests?: ServerRequests; readonly hide: Hide },
 ): Observable<JsonValue | Progress<McpProgress>> {
   const { name } = definition;
   const call = defer(() => {
     const { client } = session;
     if (!ask || !outer || hasOwnHandler(client)) return sendCall(session, definition, args, limits);
-    const elicit = createElicit(ask);
+    const elicitHidden = createElicit(ask);
+    const elicit: Elicit = (params) => elicitHidden(hide(params));
     const asking = askingOf(client);
     if (client.getProtocolEra() === 'modern' || !asking)
       return inRounds((more) => sendCall(session, definition, args, limits, { more }), elicit, requests);
@@ -51,9 +55,9 @@ export function callTool(
   });
   return call.pipe(
     map((value) => {
-      if (isMarkedProgress(value)) return value;
+      if (isMarkedProgress(value)) return progress(hide(valueOfProgress(value)));
       if (isDeeperThan(value, MAX_RESPONSE_DEPTH)) throw nestingError();
-      return toResult(name, value);
+      return toResult(name, hide(value));
     }),
     takeUntil(throwIfAborted(signal)),
   );

@@ -1,6 +1,8 @@
 import type { OAuthClientProvider } from '@modelcontextprotocol/client';
-import { asyncScheduler } from 'rxjs';
+import { asyncScheduler, EMPTY, identity, lastValueFrom, of } from 'rxjs';
 import { nonEmptyString, objectOrEmpty, tryParseJson } from '../../core/json/json.js';
+import { readStream } from '../../protocol/post.js';
+import { readBeginning } from '../../protocol/readBeginning.js';
 import { findSecrets, replaceRanges, secretsOf, spellings } from '../../protocol/secrets.js';
 
 /** What connects the sign-in of a user with the transport and the tools of an MCP server. */
@@ -122,8 +124,9 @@ class SentSecrets {
 
   /** The client writes what a server refuses with to the console, too. */
   private async redact(response: Response): Promise<Response> {
-    const text = await response.text();
-    const { status, statusText, headers } = response;
+    const { status, statusText, headers, body } = response;
+    const beginning = body ? readBeginning(readStream(body, identity), (read) => of(read)) : EMPTY;
+    const text = await lastValueFrom(beginning, { defaultValue: '' });
     const redacted = replaceRanges(text, findSecrets(text, spellings(this.values)));
     return new Response(redacted === '' ? null : redacted, { status, statusText, headers });
   }

@@ -12,6 +12,7 @@ import { callTool, type McpContext, type McpProgress } from './callTool.js';
 import { McpSession, type McpCallOptions, type McpClient } from './client.js';
 import { needsSignIn } from './needsSignIn.js';
 import { redactThrown } from '../../protocol/redact.js';
+import { replacement, spellings } from '../../protocol/secrets.js';
 import { stateOf, type McpSignIn } from './mcpSignIn.js';
 import { isDeeperThan } from '../../core/json/depth.js';
 import { watchTools } from './listTools.js';
@@ -143,13 +144,23 @@ export function mcpTools(
           'Await client.connect(transport) first.',
         );
       const session = new McpSession(connected, connect);
-      return watchTools(connected).pipe(map((serverTools) => toTools(session, serverTools, options)));
+      return watchTools(connected).pipe(
+        map((serverTools) => toTools(session, hideSecrets(options.signIn, serverTools), options)),
+      );
     }),
     redactErrors(options.signIn),
   );
 }
 
-/** A server may repeat the token that it has received. */
+/** A server may repeat the token that it has received, also in a result. Shorter tokens could be words. */
+function hideSecrets<T>(signIn: McpSignIn | undefined, value: T): T {
+  const spelled = spellings(stateOf(signIn)?.secrets() ?? []).filter(({ length }) => length > 7);
+  if (spelled.length === 0) return value;
+  const text = JSON.stringify(value ?? null);
+  const hidden = spelled.reduce((all, secret) => all.replaceAll(secret, replacement), text);
+  return hidden === text ? value : (JSON.parse(hidden) as T);
+}
+
 const redactErrors = <T>(signIn: McpSignIn | undefined): MonoTypeOperatorFunction<T> =>
   catchError((thrown: unknown) => {
     const secrets = stateOf(signIn)?.secrets() ?? [];
@@ -181,7 +192,9 @@ function toTools(
         // A call that has begun is repeated after a crash, as without the option.
         ...(signIn ? { needsApproval: () => needsSignIn(session, signIn), atMostOnce: false } : {}),
         execute: executor((args, context) =>
-          callTool(session, definition, args, context, limits).pipe(redactErrors(signIn)),
+          callTool(session, definition, args, context, { ...limits, hide: (value) => hideSecrets(signIn, value) }).pipe(
+            redactErrors(signIn),
+          ),
         ),
       },
       'maybe',

@@ -23,6 +23,17 @@ describe('MarkdownWriter', () => {
     const list = '- a\n'.repeat(7);
     expect(writer.write(`${list}\n`)).toBe(`${list}\n`);
   });
+  it('MarkdownWriter leaves a word as it is that fills the screen', () => {
+    const word = 'a'.repeat(101);
+    expect(new MarkdownWriter(size, render).write(`${word}\n\n`)).toBe(`${word}\n\n`);
+    expect(new MarkdownWriter(size, render).write(`${word.slice(40)}\n\n`)).toContain(`${erase(5)}<`);
+  });
+  it('MarkdownWriter leaves a block as it is that is nested too deeply for marked', async () => {
+    const writer = new MarkdownWriter({ columns: () => 80, rows: () => 1000 }, await loadMarkdown());
+    const quote = '> '.repeat(10_000);
+    expect(writer.write(`${quote}a\n\n`)).toContain(quote.slice(0, 80));
+    expect(writer.write('**b**\n\n')).not.toMatch(/\*\*b\*\*\n\n$/);
+  });
   it('MarkdownWriter writes the text as it is without a renderer', () => {
     const writer = new MarkdownWriter(size, undefined);
     expect(writer.write('A **word**.\n\n') + writer.end()).toBe('A **word**.\n\n');

@@ -4,7 +4,11 @@ import { redactThrown } from '../../../lib/protocol/redact.js';
 import { findSecrets, spellings } from '../../../lib/protocol/secrets.js';
 import { EntryQueue } from '../../../lib/observe/recording/entryQueue.js';
 import { redactFrames } from '../../../lib/observe/recording/redactFrames.js';
+import { readRecording } from '../../../lib/observe/recording/readRecording.js';
+import { runOf } from '../../../lib/observe/recording/replay.js';
 import { openTail, secretsIn } from '../../../lib/observe/recording/redactTexts.js';
+import { MarkdownWriter } from '../../../lib/cli/chat/markdownWriter.js';
+import { InspectedRuns } from '../../../lib/cli/inspect/inspectedRuns.js';
 import { base64, userMessage } from '../../../lib/core/message.js';
 import { scoreTools } from '../../../lib/tools/scoreTools.js';
 import { fromUiMessages } from '../../../lib/service/uiChat/fromUiMessages.js';
@@ -55,6 +59,11 @@ const readers: Readonly<Record<string, (text: string) => unknown>> = {
       },
     ] as never),
   scoreTools: (text) => scoreTools(text, tools),
+  MarkdownWriter: (text) => {
+    const writer = new MarkdownWriter({ columns: () => 80, rows: () => 24 }, undefined);
+    for (const piece of cut(text)) writer.write(piece);
+    return writer.end();
+  },
 };
 
 /** Texts of which each part looks like the beginning of something. */
@@ -114,6 +123,39 @@ describe('the cost of foreign text', () => {
   });
 });
 
+const entries = (count: number, of: (index: number) => readonly object[]) =>
+  Array.from({ length: count }, (_, index) => of(index + 1).map((entry) => JSON.stringify({ at: index, ...entry })))
+    .flat()
+    .join('\n');
+
+const start = '{"type":"start","run":1,"at":0,"kind":"run"}';
+
+/** Recordings with many of something, and what reads them. */
+const recordings: Readonly<
+  Record<string, readonly [text: (count: number) => string, read: (text: string) => unknown]>
+> = {
+  'runs, in the inspector': [
+    (count) => entries(count, (run) => [{ type: 'start', run, kind: 'run' }]),
+    (text) => new InspectedRuns().add('a', text, true),
+  ],
+  'requests of a run': [
+    (count) =>
+      `{"type":"recording","version":2}\n${start}\n${entries(count, (request) => [
+        { type: 'request', run: 1, request, model: { provider: 'p', name: 'm' }, earlier: 0, messages: [] },
+        { type: 'requestEnd', run: 1, request, outcome: 'completed' },
+      ])}`,
+    (text) => readRecording(text),
+  ],
+  'calls without content, and without ids of their fragments': [
+    (count) =>
+      `{"type":"recording","version":2,"content":false}\n${start}\n${entries(count, (index) => [
+        { type: 'chunk', run: 1, request: 1, value: { type: 'toolCallFragment', arguments: '' } },
+        { type: 'event', run: 1, value: { type: 'toolCall', id: `c${index}`, name: 'pay', arguments: { a: 1 } } },
+      ])}`,
+    (text) => runOf(readRecording(text), {}),
+  ],
+};
+
 /** Events of calls that a view does not have. */
 const unknownCalls: Readonly<Record<string, (ids: readonly string[]) => readonly RunEvent[]>> = {
   'of their progress': (ids) => ids.map((id) => ({ type: 'toolProgress', id, name: 'pay', value: 1 })),
@@ -129,6 +171,16 @@ const unknownCalls: Readonly<Record<string, (ids: readonly string[]) => readonly
       event: { type: 'toolResult', id, name: 'pay', result: 1 },
     })),
 };
+
+describe('the cost of recordings', () => {
+  it.each(Object.entries(recordings))('a recording is read in linear time, with many %s', (_, [text, read]) => {
+    const costs = shortestCosts(
+      read,
+      [4000, 8000, 16_000].map((count) => text(count)),
+    );
+    expect({ costs, isLinear: isLinear(costs) }).toEqual({ costs, isLinear: true });
+  });
+});
 
 describe('the cost of foreign events', () => {
   it.each(Object.entries(unknownCalls))(

@@ -611,6 +611,7 @@ describe('readRecording', () => {
     '{"type":"event","run":1,"at":1,"value":{"type":"nested","id":"a","name":"b"}}',
     '{"type":"event","run":1,"at":1,"value":{"type":"message","message":{"role":"model","parts":[null]}}}',
     '{"type":"deltas","of":"both","run":1,"at":1,"value":{"type":"text"},"field":"text"}',
+    '{"type":"deltas","of":"both","run":1,"at":1,"value":{"type":"nested"},"field":"text","texts":["a"],"after":[0]}',
     '{"type":"request","run":1,"request":1,"at":1,"earlier":0,"messages":[]}',
     '{"type":"start","run":1,"at":0,"kind":"run","input":"Hello"}',
     '{"type":"exchange","at":1}',

@@ -15,6 +15,8 @@ describe('what a recording does not keep', () => {
   it.each<[string, object, object]>([
     ['a secret that is the name of a field', { [secret]: 1 }, { '[key]': 1 }],
     ['a secret that is the name of an inner field', { rows: [{ [secret]: true }] }, { rows: [{ '[key]': true }] }],
+    ['a secret in a field named as the count of tokens', { usage: secret }, { usage: '[key]' }],
+    ['a secret within such a field', { usage: { by: [secret], input: 1 } }, { usage: { by: ['[key]'], input: 1 } }],
     ['a secret in a text', { said: `It is ${secret}.` }, { said: 'It is [key].' }],
   ])('%s', (_name, before, after) => {
     expect(redactEntry(result(before), [secret])).toEqual(result(after));

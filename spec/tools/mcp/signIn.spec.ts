@@ -1,9 +1,10 @@
 import { createServer } from 'node:http';
 import type { IncomingMessage, RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { pipeline, Readable } from 'node:stream';
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
-import type { OAuthClientProvider, OAuthTokens } from '@modelcontextprotocol/client';
+import type { CallToolResult, OAuthClientProvider, OAuthTokens } from '@modelcontextprotocol/client';
 import { createMcpHandler } from '@modelcontextprotocol/server';
 import { firstValueFrom, from, lastValueFrom, toArray } from 'rxjs';
 import { mcpSignIn, mcpTools } from '../../../lib/tools/mcp/index.js';
@@ -33,11 +34,18 @@ async function textOf(request: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
+let repeats = 0;
+function* endless(text: string) {
+  for (repeats = 0; ; repeats++) yield text;
+}
+
+type Result = (repeated: string) => CallToolResult;
+
 /** A server of tools with bearer tokens, made with the official server package, and its authorisation server. */
 async function serve() {
   const valid = { access: '', refresh: '' };
   /** How the servers repeat what they have received, in an error. */
-  const echo: { status?: number; grant?: 'json' | 'text' } = {};
+  const echo: { status?: number; grant?: 'json' | 'text'; isEndless?: boolean; result?: Result } = {};
   const calls: string[] = [];
   const secrets: string[] = ['client-secret-1'];
   const issue = (): OAuthTokens => {
@@ -50,6 +58,7 @@ async function serve() {
     newServer({
       list: () => ({ tools: [named('mail')] }),
       call: ({ name }) => {
+        if (echo.result) return echo.result(`Received ${valid.access}.`);
         calls.push(name);
         return { content: [{ type: 'text', text: 'Two mails.' }] };
       },
@@ -81,6 +90,10 @@ async function serve() {
         return isGranted ? json(200, issue()) : json(400, { error: 'invalid_grant' });
       }
       if (pathname !== '/mcp') return json(404, {});
+      if (echo.isEndless) {
+        response.writeHead(403, { 'content-type': 'text/plain' });
+        return pipeline(Readable.from(endless(`${request.headers.authorization} `.repeat(100))), response, () => 0);
+      }
       if (echo.status !== undefined)
         return response.writeHead(echo.status).end(`Refused: ${request.headers.authorization}`);
       if (valid.access === '' || request.headers.authorization !== `Bearer ${valid.access}`)
@@ -244,6 +257,13 @@ describe('mcpTools with signIn', () => {
   it.each<[string, Awaited<ReturnType<typeof serve>>['echo']]>([
     ['the server, with 403', { status: 403 }],
     ['the server, with 500', { status: 500 }],
+    ['the server, in an error without an end', { isEndless: true, status: 403 }],
+    ['the server, as a text', { result: (text) => ({ content: [{ type: 'text', text }] }) }],
+    [
+      'the server, as an error of the tool',
+      { result: (text) => ({ content: [{ type: 'text', text }], isError: true }) },
+    ],
+    ['the server, as structured content', { result: (text) => ({ content: [], structuredContent: { [text]: text } }) }],
     ['the authorisation server, as JSON', { grant: 'json' }],
     ['the authorisation server, as text', { grant: 'text' }],
   ])('keeps out of all events, and out of the console, what %s repeats of its request', async (_name, echo) => {
@@ -260,6 +280,7 @@ describe('mcpTools with signIn', () => {
     const written = JSON.stringify([events, warned.mock.calls.flat().map(String)]);
     for (const secret of [...server.secrets, 'client-secret-1']) expect(written).not.toContain(secret);
     expect(server.calls).toEqual([]);
+    expect(repeats).toBeLessThan(20_000);
     if (echo.status) expect(events).toContainEqual(expect.objectContaining({ type: 'toolResult', code: 'failed' }));
   });
 
