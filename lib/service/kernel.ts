@@ -107,7 +107,8 @@ export class Kernel<C> implements OwnerData {
     this.watch = createWatch(this.store, (record) => this.isExecuted(record), this.executor.lease / 3);
     const data = createOwnerData(this.store, chatStore, (id, runOwner) => this.stopFor(id, runOwner));
     ({ exportData: this.exportData, deleteData: this.deleteData, deleteRun: this.deleteRun } = data);
-    const forChats = chatStore && { store: chatStore, deleteRun: this.deleteRun, onError: this.onError };
+    const receive = this.limits.receive.bind(this.limits);
+    const forChats = chatStore && { store: chatStore, deleteRun: this.deleteRun, receive, onError: this.onError };
     this.chats = forChats && { answer: (request, client) => chats.answer(request, client, forChats) };
   }
 
@@ -146,9 +147,11 @@ export class Kernel<C> implements OwnerData {
     return Object.assign(handle, { ready, shutdown, exportData, deleteData });
   }
 
-  /** Reads the body of a request. It fails with a RequestError 413 if it has more bytes than the service allows. */
-  readBody(request: Request, byDefault: number): Observable<string> {
-    return readBody(request, this.options.limits?.maxBodyBytes ?? byDefault);
+  /** Reads the body of a request. It fails with a RequestError 413 or 429 if the service, or its owner, has no room. */
+  readBody(request: Request, byDefault: number, owner?: string): Observable<string> {
+    const read = (note?: (bytes: number) => void) =>
+      readBody(request, this.options.limits?.maxBodyBytes ?? byDefault, note);
+    return owner === undefined ? read() : this.limits.receive(owner, read);
   }
 
   /** Does work again if another process changes its record in the meantime. A store that fails is answered by 503. */

@@ -65,7 +65,7 @@ export function agUiHandler<C>(given: Service<C> | AgentFor<C>, options: AgUiHan
       requireJson(request);
       return kernel.access.authorize(request).pipe(
         concatMap((client) =>
-          kernel.readBody(request, MAX_BODY_BYTES).pipe(
+          kernel.readBody(request, MAX_BODY_BYTES, client.owner).pipe(
             map((body) => readAgUiRequest(tryParseJson(body))),
             tap(({ threadId, runId }) => [threadId, runId].forEach(requireName)),
             concatMap((input) => answerRun(kernel, agentFor, input, client, options)),

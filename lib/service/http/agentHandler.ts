@@ -121,7 +121,7 @@ const postRun = <C>(kernel: Kernel<C>, { request, id, client, options }: RunRequ
   // A client that has received nothing but the start may start again, in another process too.
   const lastId = request.headers.get('last-event-id') ?? '';
   const after = ['', '0'].includes(lastId) ? undefined : lastId;
-  return readBody(kernel, request).pipe(
+  return readBody(kernel, request, client).pipe(
     concatMap((body) => {
       if (body.answers && !body.resume) throw wrongInput(); // only PATCH answers the run with the id of the header
       return openRun(kernel, { id, client, body, after });
@@ -136,7 +136,7 @@ const postRun = <C>(kernel: Kernel<C>, { request, id, client, options }: RunRequ
 };
 
 const tell = <C>(kernel: Kernel<C>, { request, id, client }: RunRequest<C>) =>
-  (request.method === 'DELETE' ? of({}) : readBody(kernel, request)).pipe(
+  (request.method === 'DELETE' ? of({}) : readBody(kernel, request, client)).pipe(
     concatMap((body: AgentRequest) =>
       body.resume === undefined && body.answers
         ? answerOpenRun(kernel, id, body.answers, client)
@@ -147,8 +147,8 @@ const tell = <C>(kernel: Kernel<C>, { request, id, client }: RunRequest<C>) =>
 
 const answers: Readonly<Record<string, typeof postRun>> = { POST: postRun, PATCH: tell, DELETE: tell };
 
-const readBody = <C>(kernel: Kernel<C>, request: Request) =>
-  kernel.readBody(request, MAX_PROMPT_BYTES).pipe(
+const readBody = <C>(kernel: Kernel<C>, request: Request, { owner }: Client<C>) =>
+  kernel.readBody(request, MAX_PROMPT_BYTES, owner).pipe(
     map((text) => {
       const body = readRequest(text);
       // A new run may name files of earlier ones: the service inserts them.
