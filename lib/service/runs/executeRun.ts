@@ -17,7 +17,7 @@ import type { PromptInbox } from './promptInbox.js';
 import { wrapBoth } from './wrapInnerRuns.js';
 import { RequestError } from '../http/requestError.js';
 import type { RunAudience } from '../publicEvents.js';
-import { RunTakenError } from './runErrors.js';
+import { ExecutorLostError, RunTakenError } from './runErrors.js';
 import type { RunLog } from '../ports/runLog.js';
 import type { RunRecord, RunStore } from '../ports/runStore.js';
 import { DEFAULT_LEASE } from '../ports/guardPorts.js';
@@ -182,7 +182,10 @@ export class Executor {
         if (inbox && isResult(event)) inbox.isWaiting = event.result.checkpoint !== undefined;
       }),
       writeFirst(write, written),
-      catchError((thrown: unknown) => end.writeFailure(thrown, hasBegun)),
+      // Nothing has begun: whoever resumes the run may reach the log.
+      catchError((thrown: unknown) =>
+        end.writeFailure(failure && checkpoints ? new ExecutorLostError() : thrown, hasBegun),
+      ),
       finalize(leave),
       takeUntil(renewals), // they emit nothing, and fail if another process has taken the run
     );
