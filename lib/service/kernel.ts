@@ -181,7 +181,7 @@ export class Kernel<C> implements OwnerData {
 
   /** Does the work that starts a run, if the limits of its owner allow it. One that was stopped does nothing more. */
   admit<T>(lockId: string, owner: string, work: Observable<T>, bytes: number): Observable<T> {
-    return defer(() => (this.locks.isStopped(lockId) ? work : this.limits.admit(owner, work, bytes)));
+    return defer(() => (this.locks.isStopped(lockId, owner) ? work : this.limits.admit(owner, work, bytes)));
   }
 
   /** Registers the run that the work emits: it counts for its owner, it can be joined, and a shutdown ends it. */
@@ -197,7 +197,7 @@ export class Kernel<C> implements OwnerData {
       owner,
       begin.pipe(
         map((events) => {
-          const isStopped = this.locks.isStopped(lockId);
+          const isStopped = this.locks.isStopped(lockId, owner);
           const wrapTurn = this.options.omitRefused === false ? undefined : omitRefused;
           const { resumed } = events;
           const { onError } = this;
@@ -259,7 +259,7 @@ export class Kernel<C> implements OwnerData {
       // At once; the log of other processes has it too, if this one ends before the run does.
       const isHere = message.type === 'stop' && (this.registry.stop(id) || this.locks.stop(id, owner));
       if (isRunning) return this.log.isShared ? send().pipe(map(() => true)) : of(true);
-      if (!isHere && this.locks.has(id)) return of(false);
+      if (!isHere && this.locks.has(id, owner)) return of(false);
       return this.access.find(id, owner).pipe(
         concatMap((stored) => {
           if (!stored) return of(isHere);
