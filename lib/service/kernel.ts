@@ -6,6 +6,7 @@ import { requireNumber } from '../core/options.js';
 import type { Tool } from '../core/tool.js';
 import { omitRefused } from '../protocol/omitRefused.js';
 import { describeError } from '../transport/publicError.js';
+import { heartbeatDelay, type HeartbeatOption } from '../transport/serverSentEvents.js';
 import type { HandledAgent } from './handledAgent.js';
 import { createGate } from './http/gate.js';
 import { readBody } from './http/readBody.js';
@@ -81,7 +82,7 @@ export class Kernel<C> implements OwnerData {
 
   constructor(readonly options: KernelOptions<C>) {
     requireGroups(options);
-    const { agent, browser = {}, limits = {}, owner, checkpoints = false, lease, patience = 0 } = options;
+    const { agent, browser = {}, chats, limits = {}, owner, checkpoints = false, lease, patience = 0 } = options;
     const { maxHistoryBytes = DEFAULT_HISTORY_BYTES, maxBodyBytes = 0 } = limits;
     requireNumber('maxHistoryBytes', maxHistoryBytes, 0);
     requireNumber('maxBodyBytes', maxBodyBytes, 0);
@@ -92,7 +93,6 @@ export class Kernel<C> implements OwnerData {
     const guard = { onError: this.onError, lease };
     this.store = guardStore(options.store ?? memoryStore(), guard);
     this.log = guardLog(options.log ?? memoryLog(), guard);
-    const { chats } = options;
     const chatStore = chats && guardStore(chats.store, guard);
     this.durable = typeof agent === 'object' ? agent.durable : undefined;
     this.checkpoints = checkpoints;
@@ -107,8 +107,8 @@ export class Kernel<C> implements OwnerData {
     this.watch = createWatch(this.store, (record) => this.isExecuted(record), this.executor.lease / 3);
     const data = createOwnerData(this.store, chatStore, (id, runOwner) => this.stopFor(id, runOwner));
     ({ exportData: this.exportData, deleteData: this.deleteData, deleteRun: this.deleteRun } = data);
-    const receive = this.limits.receive.bind(this.limits);
-    const forChats = chatStore && { store: chatStore, deleteRun: this.deleteRun, receive, onError: this.onError };
+    const { deleteRun, onError } = this;
+    const forChats = chatStore && { store: chatStore, deleteRun, receive: this.limits.receive, onError };
     this.chats = forChats && { answer: (request, client) => chats.answer(request, client, forChats) };
   }
 
@@ -149,9 +149,9 @@ export class Kernel<C> implements OwnerData {
 
   /** Reads the body of a request. It fails with a RequestError 413 or 429 if the service, or its owner, has no room. */
   readBody(request: Request, byDefault: number, owner?: string): Observable<string> {
-    const read = (note?: (bytes: number) => void) =>
-      readBody(request, this.options.limits?.maxBodyBytes ?? byDefault, note);
-    return owner === undefined ? read() : this.limits.receive(owner, read);
+    const max = this.options.limits?.maxBodyBytes ?? byDefault;
+    if (owner === undefined) return readBody(request, max);
+    return this.limits.receive(owner, (note) => readBody(request, max, note));
   }
 
   /** Does work again if another process changes its record in the meantime. A store that fails is answered by 503. */
@@ -303,5 +303,7 @@ export class Kernel<C> implements OwnerData {
 }
 
 /** The kernel of a service, or that of a new one for the agent of a handler's short form. */
-export const kernelOf = <C>(given: Service<C> | ServedAgent<C>, options: ServiceOptions<C>): Kernel<C> =>
-  given instanceof Kernel ? (given as Kernel<C>) : new Kernel({ ...options, agent: given as ServedAgent<C> });
+export function kernelOf<C>(given: Service<C> | ServedAgent<C>, options: ServiceOptions<C> & HeartbeatOption) {
+  heartbeatDelay(options); // it throws if the interval is not valid
+  return given instanceof Kernel ? (given as Kernel<C>) : new Kernel({ ...options, agent: given as ServedAgent<C> });
+}

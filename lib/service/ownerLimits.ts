@@ -74,8 +74,8 @@ export class OwnerLimits extends OwnerUsage {
   }
 
   /** Counts what has arrived of a request until it is complete: then its run counts. */
-  receive<T>(owner: string, read: (note: (bytes: number) => void) => Observable<T>): Observable<T> {
-    return defer(() => {
+  readonly receive = <T>(owner: string, read: (note: (bytes: number) => void) => Observable<T>): Observable<T> =>
+    defer(() => {
       let size = 0;
       const note = (bytes: number) => {
         size = 0;
@@ -84,7 +84,6 @@ export class OwnerLimits extends OwnerUsage {
       };
       return this.counted(owner, read(note).pipe(tap(() => (size = 0))), { isRun: false, bytes: () => size });
     });
-  }
 
   /** Does work that holds bytes of an owner. It fails with 413 or 429 if there is no room for them. */
   private hold<T>(owner: string, work: Observable<T>, bytes: number, isRun: boolean): Observable<T> {

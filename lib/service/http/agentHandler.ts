@@ -3,7 +3,7 @@ import type { StreamEvent } from '../../core/event.js';
 import { RUN_ID_HEADER } from '../../transport/fromServerSentEvents.js';
 import { isUnguessable } from '../../transport/randomId.js';
 import { MAX_PROMPT_BYTES, readFileAddress } from '../../transport/runFiles.js';
-import { heartbeatDelay, type ServerSentEventsOptions } from '../../transport/serverSentEvents.js';
+import type { HeartbeatOption } from '../../transport/serverSentEvents.js';
 import type { HandledAgent } from '../handledAgent.js';
 import { kernelOf, type Kernel } from '../kernel.js';
 import { publicEvents } from '../publicEvents.js';
@@ -21,7 +21,7 @@ import { RequestError } from './requestError.js';
 import { fileResponse, withoutRunFiles } from './runFiles.js';
 import { createResponse, serverSentEvents } from './runResponse.js';
 
-export type AgentProtocolOptions = Pick<ServerSentEventsOptions, 'heartbeat'>;
+export type AgentProtocolOptions = HeartbeatOption;
 
 /** Options of `agentHandler` in its short form. `C` is the type of the user's own value for tools. */
 export interface AgentHandlerOptions<C = unknown> extends ServiceOptions<C>, AgentProtocolOptions {}
@@ -78,7 +78,6 @@ export function agentHandler<C>(
   given: Service<C> | HandledAgent<C>,
   options: AgentHandlerOptions<C> = {},
 ): AgentHandler {
-  heartbeatDelay(options);
   const kernel = kernelOf(given, options);
   return kernel.handler((request) => {
     const answer = answerOf(kernel, request, options);
