@@ -141,7 +141,9 @@ export class Executor {
     const { checkpoints = this.options.checkpoints } = plan;
     const { answers = plan.record.answersLeft } = plan.record;
     const patience = checkpoints && inbox ? (this.options.patience ?? 0) : 0;
-    const live = checkpoints ? new LiveAnswers(plan.resumed, answers, patience > 0) : undefined;
+    const live = checkpoints
+      ? new LiveAnswers(plan.resumed, answers, patience > 0, () => record.record.state)
+      : undefined;
     const written = checkpoints ? new WrittenEvents() : undefined;
     let hasBegun = false;
     const write = (event: StreamEvent): Observable<never> | undefined => {
