@@ -27,9 +27,9 @@ export interface OwnerLimitOptions extends OwnerUsageOptions {
   readonly maxWaitingBytes?: number | undefined;
   /**
    * How many bytes the runs of an owner that are executed, and the requests that arrive, may have in this process:
-   * their input, the conversation before them, and what joined them. Another request is rejected with 429, and one that alone
-   * has more with 413: no run has more than this, so choose at least `maxHistoryBytes` and `maxBodyBytes` together.
-   * Default: 64 MiB.
+   * their input, the conversation before them, and what joined them. Another request is rejected with 429, and one that
+   * alone has more with 413: no run has more than this, so choose at least `maxHistoryBytes` and `maxBodyBytes`
+   * together. Default: 64 MiB.
    */
   readonly maxOwnerBytes?: number | undefined;
 }
