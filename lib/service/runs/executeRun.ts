@@ -9,7 +9,7 @@ import { randomId } from '../../transport/randomId.js';
 import type { RunControls } from './createRuns.js';
 import { estimateSize } from './estimateSize.js';
 import { HeldRecord, Writes } from './heldRecord.js';
-import { progress, RunEnd, type EndOfRun } from './runEnd.js';
+import { askAgain, progress, RunEnd, type EndOfRun } from './runEnd.js';
 import { LiveAnswers } from './liveAnswers.js';
 import { onceOnly } from './onceOnly.js';
 import { leftEvent } from './leftEvent.js';
@@ -154,8 +154,16 @@ export class Executor {
       const checkpoint = isCheckpoint(event) || isTurn(event) ? event.checkpoint : undefined;
       if (!checkpoint || !live) return undefined;
       const change = { ...progress, checkpoint, ...live.fields(checkpoint) };
-      return record.write({ ...change, inner: plan.inner?.(), taken: inbox?.taken, executor: this.newLease() });
+      const rest = { inner: plan.inner?.(), taken: inbox?.taken, executor: this.newLease() };
+      const late = asyncScheduler.now() + this.lease;
+      return record.write({ ...change, ...rest }).pipe(
+        askAgain(() => late),
+        catchError(unlessLate),
+      );
     };
+    /** A store that was away for a lease says nothing of the run: whoever reaches it resumes the run. */
+    const unlessLate = (thrown: unknown) =>
+      throwError(() => (this.locate(record.record) === 'nowhere' ? new ExecutorLostError() : thrown));
     const leave = () => {
       if (end.isKnown) return;
       if (checkpoints) this.release(record);
