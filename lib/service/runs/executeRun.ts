@@ -154,12 +154,10 @@ export class Executor {
       const checkpoint = isCheckpoint(event) || isTurn(event) ? event.checkpoint : undefined;
       if (!checkpoint || !live) return undefined;
       const change = { ...progress, checkpoint, ...live.fields(checkpoint) };
-      const rest = { inner: plan.inner?.(), taken: inbox?.taken, executor: this.newLease() };
-      const late = asyncScheduler.now() + this.lease;
-      return record.write({ ...change, ...rest }).pipe(
-        askAgain(() => late),
-        catchError(unlessLate),
-      );
+      const rest = { inner: plan.inner?.(), taken: inbox?.taken };
+      const again = askAgain(asyncScheduler.now() + this.lease);
+      const written$ = defer(() => record.write({ ...change, ...rest, executor: this.newLease() }));
+      return written$.pipe(again, catchError(unlessLate));
     };
     /** A store that was away for a lease says nothing of the run: whoever reaches it resumes the run. */
     const unlessLate = (thrown: unknown) =>

@@ -30,10 +30,10 @@ export interface EndOfRun {
 const WRITE_INTERVAL = 2000;
 
 /** Asks a store again, until a time, that refuses a write. */
-export const askAgain = (until: () => number) =>
+export const askAgain = (until: number) =>
   retry<never>({
     delay(thrown) {
-      const isLate = asyncScheduler.now() + WRITE_INTERVAL >= until();
+      const isLate = asyncScheduler.now() + WRITE_INTERVAL >= until;
       if (isLate || thrown instanceof RivuletError || isEnded(thrown)) throw thrown;
       return timer(WRITE_INTERVAL);
     },
@@ -77,8 +77,8 @@ export class RunEnd {
   /** @param failure What the readers do not see if it cannot be written. */
   private write(end: Partial<RunRecord>, undo: Observable<never> = EMPTY, failure?: unknown): Observable<never> {
     this.isKnown = true;
-    const again = askAgain(() => this.held.record.executor?.until ?? 0);
-    return concat(undo, this.held.write(end).pipe(again)).pipe(
+    const { until = 0 } = this.held.record.executor ?? {};
+    return concat(undo, this.held.write(end).pipe(askAgain(until))).pipe(
       catchError((thrown: unknown) => {
         if (failure !== undefined) this.options.onError(failure);
         throw thrown instanceof RunTakenError ? thrown : new ExecutorLostError();
