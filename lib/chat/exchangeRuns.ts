@@ -132,7 +132,7 @@ export function createExchangeRuns(
 }
 
 function openBranches(exchanges: Exchanges): readonly (readonly Exchange[])[] {
-  const open = exchanges.open();
-  const firstOpen = ({ id }: Exchange) => exchanges.path(id).find((exchange) => open.includes(exchange));
-  return open.map((first) => open.filter((exchange) => firstOpen(exchange) === first));
+  const open = new Set(exchanges.open());
+  const firstOf = new Map([...open].map((one) => [one, exchanges.path(one.id).find((earlier) => open.has(earlier))]));
+  return [...open].map((first) => [...open].filter((exchange) => firstOf.get(exchange) === first));
 }

@@ -6,6 +6,7 @@ import { requireNumber } from '../core/options.js';
 import type { Tool } from '../core/tool.js';
 import { omitRefused } from '../protocol/omitRefused.js';
 import { describeError } from '../transport/publicError.js';
+import { heartbeatDelay, type HeartbeatOption } from '../transport/serverSentEvents.js';
 import type { HandledAgent } from './handledAgent.js';
 import { createGate } from './http/gate.js';
 import { readBody } from './http/readBody.js';
@@ -81,7 +82,7 @@ export class Kernel<C> implements OwnerData {
 
   constructor(readonly options: KernelOptions<C>) {
     requireGroups(options);
-    const { agent, browser = {}, limits = {}, owner, checkpoints = false, lease, patience = 0 } = options;
+    const { agent, browser = {}, chats, limits = {}, owner, checkpoints = false, lease, patience = 0 } = options;
     const { maxHistoryBytes = DEFAULT_HISTORY_BYTES, maxBodyBytes = 0 } = limits;
     requireNumber('maxHistoryBytes', maxHistoryBytes, 0);
     requireNumber('maxBodyBytes', maxBodyBytes, 0);
@@ -92,7 +93,6 @@ export class Kernel<C> implements OwnerData {
     const guard = { onError: this.onError, lease };
     this.store = guardStore(options.store ?? memoryStore(), guard);
     this.log = guardLog(options.log ?? memoryLog(), guard);
-    const { chats } = options;
     const chatStore = chats && guardStore(chats.store, guard);
     this.durable = typeof agent === 'object' ? agent.durable : undefined;
     this.checkpoints = checkpoints;
@@ -107,7 +107,8 @@ export class Kernel<C> implements OwnerData {
     this.watch = createWatch(this.store, (record) => this.isExecuted(record), this.executor.lease / 3);
     const data = createOwnerData(this.store, chatStore, (id, runOwner) => this.stopFor(id, runOwner));
     ({ exportData: this.exportData, deleteData: this.deleteData, deleteRun: this.deleteRun } = data);
-    const forChats = chatStore && { store: chatStore, deleteRun: this.deleteRun, onError: this.onError };
+    const { deleteRun, onError } = this;
+    const forChats = chatStore && { store: chatStore, deleteRun, receive: this.limits.receive, onError };
     this.chats = forChats && { answer: (request, client) => chats.answer(request, client, forChats) };
   }
 
@@ -146,9 +147,11 @@ export class Kernel<C> implements OwnerData {
     return Object.assign(handle, { ready, shutdown, exportData, deleteData });
   }
 
-  /** Reads the body of a request. It fails with a RequestError 413 if it has more bytes than the service allows. */
-  readBody(request: Request, byDefault: number): Observable<string> {
-    return readBody(request, this.options.limits?.maxBodyBytes ?? byDefault);
+  /** Reads the body of a request. It fails with a RequestError 413 or 429 if the service, or its owner, has no room. */
+  readBody(request: Request, byDefault: number, owner?: string): Observable<string> {
+    const max = this.options.limits?.maxBodyBytes ?? byDefault;
+    if (owner === undefined) return readBody(request, max);
+    return this.limits.receive(owner, (note) => readBody(request, max, note));
   }
 
   /** Does work again if another process changes its record in the meantime. A store that fails is answered by 503. */
@@ -178,7 +181,7 @@ export class Kernel<C> implements OwnerData {
 
   /** Does the work that starts a run, if the limits of its owner allow it. One that was stopped does nothing more. */
   admit<T>(lockId: string, owner: string, work: Observable<T>, bytes: number): Observable<T> {
-    return defer(() => (this.locks.isStopped(lockId) ? work : this.limits.admit(owner, work, bytes)));
+    return defer(() => (this.locks.isStopped(lockId, owner) ? work : this.limits.admit(owner, work, bytes)));
   }
 
   /** Registers the run that the work emits: it counts for its owner, it can be joined, and a shutdown ends it. */
@@ -194,7 +197,7 @@ export class Kernel<C> implements OwnerData {
       owner,
       begin.pipe(
         map((events) => {
-          const isStopped = this.locks.isStopped(lockId);
+          const isStopped = this.locks.isStopped(lockId, owner);
           const wrapTurn = this.options.omitRefused === false ? undefined : omitRefused;
           const { resumed } = events;
           const { onError } = this;
@@ -256,7 +259,7 @@ export class Kernel<C> implements OwnerData {
       // At once; the log of other processes has it too, if this one ends before the run does.
       const isHere = message.type === 'stop' && (this.registry.stop(id) || this.locks.stop(id, owner));
       if (isRunning) return this.log.isShared ? send().pipe(map(() => true)) : of(true);
-      if (!isHere && this.locks.has(id)) return of(false);
+      if (!isHere && this.locks.has(id, owner)) return of(false);
       return this.access.find(id, owner).pipe(
         concatMap((stored) => {
           if (!stored) return of(isHere);
@@ -300,5 +303,7 @@ export class Kernel<C> implements OwnerData {
 }
 
 /** The kernel of a service, or that of a new one for the agent of a handler's short form. */
-export const kernelOf = <C>(given: Service<C> | ServedAgent<C>, options: ServiceOptions<C>): Kernel<C> =>
-  given instanceof Kernel ? (given as Kernel<C>) : new Kernel({ ...options, agent: given as ServedAgent<C> });
+export function kernelOf<C>(given: Service<C> | ServedAgent<C>, options: ServiceOptions<C> & HeartbeatOption) {
+  heartbeatDelay(options); // it throws if the interval is not valid
+  return given instanceof Kernel ? (given as Kernel<C>) : new Kernel({ ...options, agent: given as ServedAgent<C> });
+}

@@ -26,10 +26,10 @@ export interface OwnerLimitOptions extends OwnerUsageOptions {
    */
   readonly maxWaitingBytes?: number | undefined;
   /**
-   * How many bytes the runs of an owner that are executed, and the prompts for them, may have in this process: their
-   * input, the conversation before them, and what joined them. Another request is rejected with 429, and one that alone
-   * has more with 413: no run has more than this, so choose at least `maxHistoryBytes` and `maxBodyBytes` together.
-   * Default: 64 MiB.
+   * How many bytes the runs of an owner that are executed, and the requests that arrive, may have in this process:
+   * their input, the conversation before them, and what joined them. Another request is rejected with 429, and one that
+   * alone has more with 413: no run has more than this, so choose at least `maxHistoryBytes` and `maxBodyBytes`
+   * together. Default: 64 MiB.
    */
   readonly maxOwnerBytes?: number | undefined;
 }
@@ -72,6 +72,18 @@ export class OwnerLimits extends OwnerUsage {
       return this.hold(owner, concat(this.requireBudget(owner), work), bytes, true);
     });
   }
+
+  /** Counts what has arrived of a request until it is complete: then its run counts. */
+  readonly receive = <T>(owner: string, read: (note: (bytes: number) => void) => Observable<T>): Observable<T> =>
+    defer(() => {
+      let size = 0;
+      const note = (bytes: number) => {
+        size = 0;
+        this.requireRoom(owner, bytes);
+        size = bytes;
+      };
+      return this.counted(owner, read(note).pipe(tap(() => (size = 0))), { isRun: false, bytes: () => size });
+    });
 
   /** Does work that holds bytes of an owner. It fails with 413 or 429 if there is no room for them. */
   private hold<T>(owner: string, work: Observable<T>, bytes: number, isRun: boolean): Observable<T> {

@@ -25,7 +25,7 @@ export interface OwnerUsageOptions {
   /**
    * How many prompts of an owner are accepted in any minute, by all processes that share the store: those that start a
    * run, and those that join one. Another one is rejected with 429, whose `Retry-After` says when the next one is
-   * accepted. Answers to a run that waits, and repeated requests, do not count. Default: no limit.
+   * accepted. An answer counts if the one before it was wrong. Repeated requests do not count. Default: no limit.
    */
   readonly maxPromptsPerMinute?: number | undefined;
   /**

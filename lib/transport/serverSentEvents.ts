@@ -39,10 +39,10 @@ export interface ServerSentEventsOptions {
 /** Proxies close a connection that is silent for 30 to 60 seconds. */
 const DEFAULT_HEARTBEAT = 15_000;
 
+export type HeartbeatOption = Pick<ServerSentEventsOptions, 'heartbeat'>;
+
 /** Handlers call it when they are created: a request would be too late. */
-export function heartbeatDelay({
-  heartbeat = DEFAULT_HEARTBEAT,
-}: Pick<ServerSentEventsOptions, 'heartbeat'>): number | undefined {
+export function heartbeatDelay({ heartbeat = DEFAULT_HEARTBEAT }: HeartbeatOption): number | undefined {
   if (heartbeat === false || heartbeat === Infinity) return undefined;
   requireNumber('heartbeat', heartbeat, 1);
   return Math.min(heartbeat, MAX_TIMER_DELAY);

@@ -15,15 +15,18 @@ import { inVirtualTime } from '../support/virtualTime.js';
 
 /**
  * Every call of a store or a log x every fault x every handler. Due in each row: every response ends, or breaks off so
- * that the page comes back to an end; the only slot of the owner is free; the record is settled once the fault is over
+ * that the page comes back to an end, which is the failure of a run only if it is lost; the only slot of the owner is free; the record is settled once the fault is over
  * and somebody reads it; a fault is reported once; and `shutdown` completes.
  */
+/** Longer than a call is repeated, and shorter than a lease. */
+const outage = 'fails, as all others do for 10 s';
 const faults = [
   'fails once',
   'fails for ever',
   'hangs once',
   'is done once, but its answer is lost',
   'is late',
+  outage,
 ] as const;
 type Fault = (typeof faults)[number];
 
@@ -73,21 +76,28 @@ interface Ports {
 
 /** The ports, with a fault in the calls of one point until it is over. */
 function withFault(ports: Ports, point: Point, fault: Fault) {
-  const seen = { hits: 0, isOver: false };
+  const seen = { hits: 0, isOver: false, back: 0 };
   const original = ports[point.port] as unknown as Record<string, (...args: readonly unknown[]) => Observable<unknown>>;
   const broken = () => throwError(() => new Error('The fault of the row.'));
-  const call = (...args: readonly unknown[]) =>
-    defer(() => {
-      const work = original[point.method]?.(...args) ?? NEVER;
-      const isHit = !seen.isOver && (fault === 'fails for ever' || seen.hits === 0) && point.matches(args);
-      if (!isHit) return work;
-      seen.hits += 1;
-      if (fault.startsWith('fails')) return broken();
-      if (fault === 'hangs once') return NEVER;
-      if (fault === 'is late') return work.pipe(materialize(), delay(5000), dematerialize());
-      return concat(work.pipe(ignoreElements()), broken());
-    });
-  return { ports: { ...ports, [point.port]: { ...original, [point.method]: call } }, seen };
+  const call =
+    (method: string) =>
+    (...args: readonly unknown[]) =>
+      defer(() => {
+        const work = original[method]?.(...args) ?? NEVER;
+        if (Date.now() < seen.back) return broken();
+        if (method !== point.method) return work;
+        const isHit = !seen.isOver && (fault === 'fails for ever' || seen.hits === 0) && point.matches(args);
+        if (!isHit) return work;
+        seen.hits += 1;
+        if (fault === outage) seen.back = Date.now() + 10_000;
+        if (fault.startsWith('fails')) return broken();
+        if (fault === 'hangs once') return NEVER;
+        if (fault === 'is late') return work.pipe(materialize(), delay(5000), dematerialize());
+        return concat(work.pipe(ignoreElements()), broken());
+      });
+  const calls = Object.keys(original).filter((name) => typeof original[name] === 'function');
+  const faulty = Object.fromEntries(calls.map((name) => [name, call(name)]));
+  return { ports: { ...ports, [point.port]: { ...original, ...faulty } }, seen };
 }
 
 const look = (needsApproval: boolean) =>
@@ -114,6 +124,8 @@ interface Front {
   readonly start: (key: string) => Request;
   readonly join: ((key: string) => Request) | undefined;
   readonly ends: RegExp;
+  /** Whether a run is lost when its log rejects its events. */
+  readonly loses?: boolean;
 }
 const post = (body: unknown, headers: Record<string, string> = {}) =>
   new Request('http://service.test/', {
@@ -126,7 +138,8 @@ const ownFront = (checkpoints: boolean): Front => ({
   create: (options) => agentHandler(agentOf(false), { ...options, checkpoints }),
   start: (key) => post({ input: 'Hi' }, { 'x-run-id': key }),
   join: (key) => post({}, { 'x-run-id': key }),
-  ends: /^event: (end|failed)$/m,
+  ends: /^event: end$/m,
+  loses: !checkpoints,
 });
 const user = { id: 'm1', role: 'user', content: 'Hi', parts: [{ type: 'text', text: 'Hi' }] };
 const fronts: Readonly<Record<string, Front>> = {
@@ -161,6 +174,7 @@ async function visit(handler: Handler, front: Front, first: Request, key: string
     const text = await Promise.race([response.text(), after(60_000, undefined)]);
     if (text === undefined) return 'a response without an end';
     if (response.status === 204) return 'gone';
+    if (response.status === 200 && /^event: failed$/m.test(text)) return 'failed';
     if (response.status === 200 && front.ends.test(text)) return 'end';
     if (response.status !== 200 && response.status !== 503) return `status ${response.status}`;
     if (response.status === 200 && front.join) request = front.join(key);
@@ -192,14 +206,19 @@ async function walk(front: Front, point: Point, fault: Fault): Promise<readonly 
   const ended = handler.shutdown?.();
   const shutdown = ended && new Promise<string>((resolve) => ended.subscribe({ complete: () => resolve('complete') }));
   const shut = await Promise.race([shutdown ?? 'complete', after(60_000, 'hangs')]);
-  const expected = fault === 'fails for ever' ? ['end', 'gone', 'no end'] : ['end', 'gone'];
+  // Without checkpoints; and a run that was refused is not there for the page that joins it.
+  const isLost =
+    point.port === 'store'
+      ? fault === 'fails for ever' || (fault === outage && point.name === 'store.put at the start')
+      : front.loses === true && (fault === outage || point.method === 'append');
+  const expected = ['end', 'gone', ...(fault === 'fails for ever' ? ['no end'] : []), ...(isLost ? ['failed'] : [])];
   const states = [...store.records.values()].map(({ record }) => record.state);
   return [
     ...outcome.filter((each) => each !== undefined && !isIn(expected, each)).map((each) => `a page has ${each}`),
     ...(next?.status === 200 ? [] : [`the slot: ${next?.status}`]),
     ...(states.includes('running') ? ['a record is running'] : []),
     ...(fault !== 'is late' && !isQuiet(point, fault) && seen.hits > 0 && reports === 0 ? ['nothing is reported'] : []),
-    ...(fault !== 'fails for ever' && reports > 1 ? [`reported ${reports} times`] : []),
+    ...(fault !== 'fails for ever' && fault !== outage && reports > 1 ? [`reported ${reports} times`] : []),
     ...(shut === 'complete' ? [] : ['shutdown hangs']),
   ];
 }

@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { firstValueFrom, NEVER, Subject, take } from 'rxjs';
 import { createAgent } from '../../lib/agent/createAgent.js';
 import { tool } from '../../lib/core/tool.js';
+import { keepChats } from '../../lib/service/chats/keepChats.js';
 import { agentHandler } from '../../lib/service/http/agentHandler.js';
 import { memoryLog } from '../../lib/service/stores/memory/memoryLog.js';
 import { memoryStore } from '../../lib/service/stores/memory/memoryStore.js';
@@ -201,6 +202,63 @@ describe('the limits of agentHandler, by default', () => {
     expect((await send(handler, 'POST', run, { input: largest })).status).toBe(200);
     expect((await send(handler, 'PATCH', run, { input: text(4_000_000) })).status).toBe(204);
     expect((await send(handler, 'PATCH', run, { input: largest })).status).toBe(429);
+  });
+});
+
+describe('requests whose bodies still arrive', () => {
+  /** Each way into a service that reads a body for an owner it knows. */
+  const ways: Readonly<Record<string, { create: typeof protocols.agentHandler.handler; init: () => RequestInit }>> = {
+    agentHandler: {
+      create: protocols.agentHandler.handler,
+      init: () => ({ method: 'POST', headers: protocols.agentHandler.headers() }),
+    },
+    'a prompt that joins': {
+      create: protocols.agentHandler.handler,
+      init: () => ({ method: 'PATCH', headers: protocols.agentHandler.headers() }),
+    },
+    'a chat': {
+      create: (agent, options) =>
+        protocols.agentHandler.handler(agent, { ...options, chats: keepChats(memoryStore()) }),
+      init: () => ({ method: 'PUT' }),
+    },
+    'the title of a chat': {
+      create: (agent, options) =>
+        protocols.agentHandler.handler(agent, { ...options, chats: keepChats(memoryStore()) }),
+      init: () => ({ method: 'PATCH' }),
+    },
+    agUiHandler: {
+      create: protocols.agUiHandler.handler,
+      init: () => ({ method: 'POST', headers: protocols.agUiHandler.headers() }),
+    },
+  };
+
+  it.each(Object.entries(ways))('%s: they count for their owner, until they have arrived', async (_, way) => {
+    const agent = createAgent({ model: scriptedModel(() => NEVER, { keep: 0 }) });
+    const handler = opened(way.create(agent, { ...byUser, limits: { maxOwnerBytes: 5000 } }));
+    /** Sends a body that does not end, and the number of its bytes that arrive. */
+    const open = (user: string, length: number) => {
+      let bytes: ReadableStreamDefaultController<Uint8Array> | undefined;
+      const body = new ReadableStream<Uint8Array>({ start: (controller) => void (bytes = controller) });
+      bytes?.enqueue(new TextEncoder().encode(text(length)));
+      const { headers, ...init } = way.init();
+      const url = `http://service.test/api/chat${headers ? '' : `?chat=${crypto.randomUUID()}`}`;
+      const all = { ...(headers as Record<string, string> | undefined), 'x-user': user };
+      const sent = handler(new Request(url, { ...init, headers: all, body, duplex: 'half' } as RequestInit));
+      return { answer: sent, end: () => bytes?.close() };
+    };
+    const [first, second] = [open('ann', 2000), open('ann', 2000)];
+    const refused = await open('ann', 2000).answer;
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '5']);
+    expect(await refused.text()).toMatch(/at most 5000 bytes/);
+    const other = open('bob', 2000);
+    const all = [first, second, other];
+    for (const { end } of all) end();
+    // What has arrived is not JSON.
+    expect(await Promise.all(all.map(async ({ answer }) => (await answer).status))).toEqual([400, 400, 400]);
+    const again = open('ann', 4000);
+    again.end();
+    expect((await again.answer).status).toBe(400);
+    expect((await open('ann', 6000).answer).status).toBe(413);
   });
 });
 

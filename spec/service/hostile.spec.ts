@@ -76,6 +76,36 @@ describe('uiChatHandler with two users', () => {
   });
 });
 
+describe('another user who knows the id of a run that is being started', () => {
+  it.each(['the owner', 'the other user'])(
+    'neither stops nor delays it if the request of %s comes first',
+    async (first) => {
+      const asked = new Subject<never>();
+      const records = mapStore();
+      const handler = agentHandler<string>(createAgent({ model: scriptedModel(() => ['All of it.']) }), {
+        ...owned,
+        store: { ...records, get: (id) => concat(asked, records.get(id)) },
+      });
+      const run = newId();
+      const start = () => post(handler, { input: 'Hi' }, { 'x-run-id': run });
+      const early = first === 'the owner' ? start() : undefined;
+      const joined = post(handler, {}, { 'x-run-id': run, 'x-user': 'eve' });
+      const response = early ?? start();
+      const stop = new Request(url, { method: 'DELETE', headers: { 'x-run-id': run, 'x-user': 'eve' } });
+      while (!asked.observed) await turn();
+      for (let n = 0; n < 3; n += 1) await turn(); // the other request waits too
+      const stopped = handler(stop);
+      await turn();
+      asked.complete();
+      await stopped; // it may stop its own request, which has the same id
+      expect(await (await joined).text()).toContain('run_not_found');
+      const text = await (await response).text();
+      expect(text).toContain('All of it.');
+      expect(text).not.toContain('"stopped"');
+    },
+  );
+});
+
 describe('a run whose record is gone', () => {
   it('agentHandler does not give its events to another owner', async () => {
     const store = mapStore();

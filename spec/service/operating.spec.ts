@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { NEVER, Subject, throwError } from 'rxjs';
+import { z } from 'zod';
 import { createAgent } from '../../lib/agent/createAgent.js';
 import type { Chunk } from '../../lib/core/chunk.js';
 import { tool } from '../../lib/core/tool.js';
@@ -11,6 +12,8 @@ import type { ServiceOptions } from '../../lib/service/serviceOptions.js';
 import { memoryLog } from '../../lib/service/stores/memory/memoryLog.js';
 import { retryUnreachable } from '../../lib/service/stores/retryUnreachable.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
+import { askTool } from '../../lib/tools/askTool.js';
+import { followingId } from '../../lib/transport/randomId.js';
 import { observe } from '../support/observe.js';
 import { protocolNames, protocols, shutDown, startRequest } from '../support/services.js';
 import { mapStore } from '../support/stores.js';
@@ -27,13 +30,17 @@ const turns = async () => {
 };
 const pay = tool({ name: 'pay', description: 'Pays.', needsApproval: true, execute: () => 'paid' });
 
+const byUser = {
+  context: (request: Request) => request.headers.get('x-user') ?? 'ann',
+  owner: (user: string) => user,
+};
+
 /** A service for several users, and its errors. */
 function serve(script: Parameters<typeof scriptedModel>[0], options: Partial<ServiceOptions<string>> = {}) {
   const errors: unknown[] = [];
   const service = createService<string>({
     agent: createAgent({ model: scriptedModel(script), tools: [pay] }),
-    context: (request) => request.headers.get('x-user') ?? 'ann',
-    owner: (user) => user,
+    ...byUser,
     onError: (thrown) => errors.push(thrown),
     ...options,
   });
@@ -97,6 +104,43 @@ describe('maxPromptsPerMinute', () => {
     const answer = { resume, decisions: { c1: { approve: true } } };
     expect(await (await post(service, answer)).text()).toContain('Paid.');
     expect(await statusOf(post(service, { input: 'Pay.' }))).toEqual(refusal('60'));
+  });
+
+  it.each([0, 600_000])('counts an answer after a wrong one to a run that waits (patience: %d)', async (patience) => {
+    const name = askTool({
+      name: 'name',
+      description: 'Asks.',
+      execute: (_, { ask }) => ask({ message: 'Who?', schema: z.string().min(2) }),
+    });
+    const agent = createAgent({ model: scriptedModel([[toolCall('name', {}, 'c1')], 'Done.']), tools: [name] });
+    const store = mapStore();
+    const options = { store, limits: { maxPromptsPerMinute: 3 }, checkpoints: true, patience, ...byUser };
+    const handler = agentHandler<string>(agent, options);
+    open.push(handler);
+    let run: string = crypto.randomUUID();
+    const send = async (method: string, id: string, body: object) => {
+      const init = { method, headers: { 'x-run-id': id }, body: JSON.stringify(body) };
+      const sent = handler(new Request('http://service.test', init));
+      await turns();
+      await jest.advanceTimersByTimeAsync(patience > 0 ? 6000 : 0); // until the answer is used
+      await turns();
+      return (await sent).status;
+    };
+    const answer = async (value: string) => {
+      const id = store.records.get(run)?.record.checkpoint?.open?.waiting[0]?.id ?? '';
+      const results = { [id]: value };
+      if (patience > 0) return send('PATCH', run, { results });
+      const status = await send('POST', followingId(run), { resume: run, results });
+      if (status === 200) run = followingId(run);
+      return status;
+    };
+    expect(await send('POST', run, { input: 'Hi.' })).toBe(200);
+    const taken = patience > 0 ? 204 : 200;
+    for (const wrong of ['a', 'b', 'c']) expect(await answer(wrong)).toBe(taken); // the first one repeats nothing
+    expect(await answer('d')).toBe(429);
+    await jest.advanceTimersByTimeAsync(60_000);
+    expect(await answer('Ann')).toBe(taken);
+    expect(store.records.get(run)?.record.result?.text).toContain('Done.');
   });
 
   it('a list of runs does not have it', async () => {

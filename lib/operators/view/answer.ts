@@ -17,14 +17,6 @@ class AnswerParts {
     this.notePositions(0);
   }
 
-  get length(): number {
-    return this.list.length;
-  }
-
-  at(position: number): PartView | undefined {
-    return this.list.at(position);
-  }
-
   /** Where a call was last: another part may be there. */
   positionOf(id: string): number {
     return this.positions.get(id) ?? -1;
@@ -63,7 +55,7 @@ export function createAnswer(earlier: View) {
   /** Undefined before the run has a model message: the last message is the user's. */
   let message: MessageFields | undefined = last?.role === 'model' ? last : undefined;
   const parts = new AnswerParts(last && message ? listOf(last) : new PartList());
-  let turnStart = parts.length;
+  let turnStart = parts.list.length;
   /** The state before the turn, in which a prompt may have joined: `retract` returns to it. */
   let before = { messages: initial.messages, message, list: parts.list };
 
@@ -93,7 +85,7 @@ export function createAnswer(earlier: View) {
     show(status);
   }
 
-  const addPart = (part: PartView, status: ViewStatus = 'streaming'): void => setPart(parts.length, part, status);
+  const addPart = (part: PartView, status: ViewStatus = 'streaming'): void => setPart(parts.list.length, part, status);
 
   function removeReceiving(from: number): void {
     parts.removeReceiving(from);
@@ -102,10 +94,10 @@ export function createAnswer(earlier: View) {
 
   /** A delta continues the last part, if that is of its type and of this turn. */
   function addDelta(type: 'text' | 'thinking', text: string): void {
-    const end = parts.at(parts.length - 1);
+    const end = parts.list.at(parts.list.length - 1);
     const status = type === 'text' ? 'streaming' : 'thinking';
-    const isContinued = end?.type === type && parts.length > turnStart;
-    if (isContinued) setPart(parts.length - 1, { type, text: end.text + text }, status);
+    const isContinued = end?.type === type && parts.list.length > turnStart;
+    if (isContinued) setPart(parts.list.length - 1, { type, text: end.text + text }, status);
     else addPart({ type, text }, status);
   }
 
@@ -118,7 +110,7 @@ export function createAnswer(earlier: View) {
   }
 
   function startTurn(): void {
-    turnStart = parts.length;
+    turnStart = parts.list.length;
     before = { messages: view.messages, message, list: parts.list };
   }
 
@@ -127,7 +119,7 @@ export function createAnswer(earlier: View) {
     view = { ...withoutNotices(view), messages: before.messages, status: 'sending' };
     message = before.message;
     parts.restore(before.list);
-    turnStart = parts.length;
+    turnStart = parts.list.length;
   }
 
   function end(fields: Partial<View>, ended?: 'stopped' | 'failed'): void {
@@ -145,7 +137,7 @@ export function createAnswer(earlier: View) {
 export function addServerTools({ parts, addPart, setPart }: Answer, tools: readonly unknown[]): void {
   for (const tool of tools as readonly ServerTool[]) {
     const position = parts.positionOf(SERVER + tool.id);
-    const known = parts.at(position);
+    const known = parts.list.at(position);
     if (known?.type === 'serverTool' && known.tool.id === tool.id)
       setPart(position, { ...known, tool: { ...known.tool, ...tool } });
     else addPart({ type: 'serverTool', tool });

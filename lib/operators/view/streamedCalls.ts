@@ -19,7 +19,7 @@ export function createStreamedCalls({ parts, addPart, setPart, removeReceiving }
   function addFragment({ index = 0, id = '', name = '', arguments: args }: ToolCallFragment): void {
     let call = streamed.get(index);
     if (!call || !open.has(call.position)) {
-      call = { position: parts.length, json: createPartialJson() };
+      call = { position: parts.list.length, json: createPartialJson() };
       streamed.set(index, call);
       open.add(call.position);
       addPart({ type: 'toolCall', id, name, arguments: {}, status: 'receiving' });
@@ -28,7 +28,7 @@ export function createStreamedCalls({ parts, addPart, setPart, removeReceiving }
     if (isDelta) call.json.push(args);
     if (isDelta && !call.json.isDue()) return; // a snapshot after each delta would be too slow
     const snapshot = isDelta ? call.json.snapshot() : args;
-    const part = parts.at(call.position);
+    const part = parts.list.at(call.position);
     if (part?.type !== 'toolCall') return;
     const shown = isJsonObject(snapshot) ? snapshot : part.arguments;
     setPart(call.position, { ...part, id: id || part.id, name: name || part.name, arguments: shown });
@@ -37,7 +37,7 @@ export function createStreamedCalls({ parts, addPart, setPart, removeReceiving }
   /** The position of a call whose arguments have arrived, which is no longer incomplete. */
   function claim({ id, name }: ToolCallView): number | undefined {
     const isCall = (position: number): boolean => {
-      const part = parts.at(position);
+      const part = parts.list.at(position);
       return open.has(position) && part?.type === 'toolCall' && part.name === name && (part.id || id) === id;
     };
     const known = parts.positionOf(id);

@@ -161,7 +161,7 @@ function createCalls(
   }
 
   function ownCall(id: string): ToolCallView | undefined {
-    const part = parts.at(parts.positionOf(id));
+    const part = parts.list.at(parts.positionOf(id));
     return part?.type === 'toolCall' && part.id === id ? part : undefined;
   }
 

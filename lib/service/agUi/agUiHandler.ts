@@ -3,14 +3,13 @@ import { tryParseJson } from '../../core/json/json.js';
 import type { Tool } from '../../core/tool.js';
 import type { RunAgentInput } from '../../transport/agUi/protocol.js';
 import { randomId } from '../../transport/randomId.js';
-import { heartbeatDelay } from '../../transport/serverSentEvents.js';
 import type { HandledAgent } from '../handledAgent.js';
 import { refusal, RequestError, requireJson, requireName } from '../http/requestError.js';
-import { Kernel, kernelOf } from '../kernel.js';
+import { kernelOf, type Kernel } from '../kernel.js';
 import { estimateSize } from '../runs/estimateSize.js';
 import type { Client } from '../client.js';
 import type { AgentHandler, Service } from '../service.js';
-import type { ServiceOptions } from '../serviceOptions.js';
+import type { ServedAgent, ServiceOptions } from '../serviceOptions.js';
 import { agUiResponse, type AgUiResponseOptions } from './agUiResponse.js';
 import { AgUiRequestError, clientTools, readAgUiRequest, type HistoryOptions } from './request.js';
 import { agUiRun, threadRecordId } from './runAgUi.js';
@@ -55,17 +54,15 @@ const UNJOINED = { grace: 0, keep: 0 };
 export function agUiHandler<C = undefined>(service: Service<C>, options?: AgUiProtocolOptions): AgentHandler;
 export function agUiHandler<C = unknown>(agentFor: AgentFor<C>, options?: AgUiHandlerOptions<C>): AgentHandler;
 export function agUiHandler<C>(given: Service<C> | AgentFor<C>, options: AgUiHandlerOptions<C> = {}): AgentHandler {
-  heartbeatDelay(options);
-  const isShort = typeof given === 'function';
-  const kernel = isShort ? new Kernel(options) : kernelOf(given, options);
-  const agentFor: AgentFor<C> = isShort ? given : (tools) => kernel.agentFor(tools);
+  const kernel = kernelOf(given as Service<C> | ServedAgent<C>, options);
+  const agentFor: AgentFor<C> = typeof given === 'function' ? given : (tools) => kernel.agentFor(tools);
   return kernel.handler(
     (request) => {
       if (request.method !== 'POST') throw new RequestError(405, 'Send POST.', { allow: 'POST' });
       requireJson(request);
       return kernel.access.authorize(request).pipe(
         concatMap((client) =>
-          kernel.readBody(request, MAX_BODY_BYTES).pipe(
+          kernel.readBody(request, MAX_BODY_BYTES, client.owner).pipe(
             map((body) => readAgUiRequest(tryParseJson(body))),
             tap(({ threadId, runId }) => [threadId, runId].forEach(requireName)),
             concatMap((input) => answerRun(kernel, agentFor, input, client, options)),

@@ -127,7 +127,7 @@ export function agUiRun<C>(
           })
           .pipe(filter((event) => !(isMessage(event) && prompts.includes(event.message)))), // the client has them
     });
-    return concat(checkAnswers(agent, checkpoint, answers), executed);
+    return concat(checkAnswers(kernel, owner, checkpoint, answers, agent), executed);
   };
 
   return kernel.locked(id, client, () =>

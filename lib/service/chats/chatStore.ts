@@ -3,6 +3,7 @@ import type { JsonObject } from '../../core/json/json.js';
 import type { ChatSummary } from '../../transport/chatSummary.js';
 import type { RecordStore, Stored } from '../ports/recordStore.js';
 import type { Client } from '../client.js';
+import type { OwnerLimits } from '../ownerLimits.js';
 
 /** The stored record of a chat. Plain JSON. */
 export interface ChatRecord extends Omit<ChatSummary, 'version'> {
@@ -24,6 +25,8 @@ export interface ChatService {
   readonly store: ChatStore;
   /** Deletes also the runs that the run resumed. */
   readonly deleteRun: (id: string, owner: string) => Observable<never>;
+  /** Counts what has arrived of a request for its owner. */
+  readonly receive: OwnerLimits['receive'];
   readonly onError: (thrown: unknown) => void;
 }
 

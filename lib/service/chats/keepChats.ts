@@ -105,6 +105,9 @@ interface ChatRequest<C> {
   readonly chats: ChatRecords;
 }
 
+const receive = <C>({ request, client, service }: ChatRequest<C>, maxBytes: number): Observable<string> =>
+  service.receive(client.owner, (note) => readBody(request, maxBytes, note));
+
 type Answer<C> = (request: ChatRequest<C>) => Observable<Response>;
 
 function saveChat<C>({
@@ -143,7 +146,7 @@ function saveChat<C>({
     );
   return (request) => {
     const { id, client, chats } = request;
-    return readBody(request.request, maxBytes).pipe(
+    return receive(request, maxBytes).pipe(
       map(readSave),
       concatMap(({ version, saved, restore }) =>
         chats.find(id, client.owner).pipe(
@@ -164,10 +167,10 @@ function saveChat<C>({
 
 const renameChat =
   (maxBytes: number): Answer<unknown> =>
-  ({ id, client, request, chats }) =>
-    readBody(request, maxBytes).pipe(
+  (request) =>
+    receive(request, maxBytes).pipe(
       map(readTitle),
-      concatMap((title) => chats.update(id, client.owner, (record) => ({ ...record, title }))),
+      concatMap((title) => request.chats.update(request.id, request.client.owner, (record) => ({ ...record, title }))),
       map(summary),
     );
 

@@ -3,7 +3,7 @@ import type { StreamEvent } from '../../core/event.js';
 import { RUN_ID_HEADER } from '../../transport/fromServerSentEvents.js';
 import { isUnguessable } from '../../transport/randomId.js';
 import { MAX_PROMPT_BYTES, readFileAddress } from '../../transport/runFiles.js';
-import { heartbeatDelay, type ServerSentEventsOptions } from '../../transport/serverSentEvents.js';
+import type { HeartbeatOption } from '../../transport/serverSentEvents.js';
 import type { HandledAgent } from '../handledAgent.js';
 import { kernelOf, type Kernel } from '../kernel.js';
 import { publicEvents } from '../publicEvents.js';
@@ -21,7 +21,7 @@ import { RequestError } from './requestError.js';
 import { fileResponse, withoutRunFiles } from './runFiles.js';
 import { createResponse, serverSentEvents } from './runResponse.js';
 
-export type AgentProtocolOptions = Pick<ServerSentEventsOptions, 'heartbeat'>;
+export type AgentProtocolOptions = HeartbeatOption;
 
 /** Options of `agentHandler` in its short form. `C` is the type of the user's own value for tools. */
 export interface AgentHandlerOptions<C = unknown> extends ServiceOptions<C>, AgentProtocolOptions {}
@@ -78,7 +78,6 @@ export function agentHandler<C>(
   given: Service<C> | HandledAgent<C>,
   options: AgentHandlerOptions<C> = {},
 ): AgentHandler {
-  heartbeatDelay(options);
   const kernel = kernelOf(given, options);
   return kernel.handler((request) => {
     const answer = answerOf(kernel, request, options);
@@ -121,7 +120,7 @@ const postRun = <C>(kernel: Kernel<C>, { request, id, client, options }: RunRequ
   // A client that has received nothing but the start may start again, in another process too.
   const lastId = request.headers.get('last-event-id') ?? '';
   const after = ['', '0'].includes(lastId) ? undefined : lastId;
-  return readBody(kernel, request).pipe(
+  return readBody(kernel, request, client).pipe(
     concatMap((body) => {
       if (body.answers && !body.resume) throw wrongInput(); // only PATCH answers the run with the id of the header
       return openRun(kernel, { id, client, body, after });
@@ -136,7 +135,7 @@ const postRun = <C>(kernel: Kernel<C>, { request, id, client, options }: RunRequ
 };
 
 const tell = <C>(kernel: Kernel<C>, { request, id, client }: RunRequest<C>) =>
-  (request.method === 'DELETE' ? of({}) : readBody(kernel, request)).pipe(
+  (request.method === 'DELETE' ? of({}) : readBody(kernel, request, client)).pipe(
     concatMap((body: AgentRequest) =>
       body.resume === undefined && body.answers
         ? answerOpenRun(kernel, id, body.answers, client)
@@ -147,8 +146,8 @@ const tell = <C>(kernel: Kernel<C>, { request, id, client }: RunRequest<C>) =>
 
 const answers: Readonly<Record<string, typeof postRun>> = { POST: postRun, PATCH: tell, DELETE: tell };
 
-const readBody = <C>(kernel: Kernel<C>, request: Request) =>
-  kernel.readBody(request, MAX_PROMPT_BYTES).pipe(
+const readBody = <C>(kernel: Kernel<C>, request: Request, { owner }: Client<C>) =>
+  kernel.readBody(request, MAX_PROMPT_BYTES, owner).pipe(
     map((text) => {
       const body = readRequest(text);
       // A new run may name files of earlier ones: the service inserts them.

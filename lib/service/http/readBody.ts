@@ -8,8 +8,12 @@ const WORK_TIME = 30_000;
 export const inTime = <T>(late: () => RequestError): MonoTypeOperatorFunction<T> =>
   timeout({ first: WORK_TIME, with: () => throwError(() => late()) });
 
-/** Reads the body of a request. It fails with a RequestError 413 if it has more bytes, and 408 if it is late. */
-export const readBody = (request: Request, maxBytes: number): Observable<string> =>
+/**
+ * Reads the body of a request. It fails with a RequestError 413 if it has more bytes, and 408 if it is late.
+ *
+ * @param note Called with the number of bytes that have arrived. If it throws, nothing more is read.
+ */
+export const readBody = (request: Request, maxBytes: number, note?: (bytes: number) => void): Observable<string> =>
   defer(() => {
     const decoder = new TextDecoder();
     let size = 0;
@@ -18,6 +22,7 @@ export const readBody = (request: Request, maxBytes: number): Observable<string>
       reduce((text, bytes) => {
         size += bytes.length;
         if (size > maxBytes) throw tooLarge(maxBytes);
+        note?.(size);
         return text + decoder.decode(bytes, { stream: true });
       }, ''),
       map((text) => text + decoder.decode()),

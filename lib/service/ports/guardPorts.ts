@@ -4,7 +4,7 @@ import { ConfigurationError, RivuletError } from '../../core/errors.js';
 import { isSameJson } from '../../core/json/equal.js';
 import type { RecordStore, StorableRecord } from './recordStore.js';
 import { isEnded } from './isEnded.js';
-import { RunNotFoundError } from '../runs/runErrors.js';
+import { ExecutorLostError, RunNotFoundError } from '../runs/runErrors.js';
 import type { LogState, RunLog } from './runLog.js';
 
 /** How a port is guarded. */
@@ -126,11 +126,13 @@ export function guardLog(log: RunLog, options: GuardOptions = {}): RunLog {
   };
   return {
     isShared: log.isShared,
-    // A browser can send any position: there is no such run for it.
+    // A browser can send any position: there is no such run for it. A read that fails says nothing of the run.
     read: (run, from, receiver) =>
       log.read(run, from, receiver).pipe(
         catchError((thrown: unknown) => {
-          throw thrown instanceof ConfigurationError ? new RunNotFoundError() : thrown;
+          if (thrown instanceof ConfigurationError) throw new RunNotFoundError();
+          report(thrown);
+          throw thrown instanceof RivuletError ? thrown : new ExecutorLostError();
         }),
       ),
     messages: (run, from) => log.messages(run, from).pipe(tap({ error: report })),

@@ -1,20 +1,25 @@
-import { catchError, defer, EMPTY, ignoreElements, type Observable } from 'rxjs';
+import { catchError, concat, defer, EMPTY, ignoreElements, type Observable } from 'rxjs';
 import { resumedTurn } from '../../agent/resumedTurn.js';
-import type { CallAnswers } from '../../core/approval.js';
+import { hasAnswer, type CallAnswers } from '../../core/approval.js';
 import type { Checkpoint } from '../../core/checkpoint.js';
 import { ConfigurationError } from '../../core/errors.js';
 import { innerAgentOf } from '../../core/innerAgent.js';
 import { readCheckpoint } from '../../core/readCheckpoint.js';
-import type { HandledAgent } from '../handledAgent.js';
 import { RequestError } from '../http/requestError.js';
+import type { Kernel } from '../kernel.js';
 
-/** Fails with 400 where `resume` of the agent would fail for its answers: the run then waits on, and has no record. */
+/**
+ * Fails with 400 where `resume` of the agent would fail for its answers: the run then waits on, and has no record. No
+ * answer, and one after a wrong one, could be sent for ever: they count as prompts, and may fail with 429.
+ */
 export const checkAnswers = <C>(
-  agent: HandledAgent<C>,
+  kernel: Kernel<C>,
+  owner: string,
   checkpoint: Checkpoint,
   answers: CallAnswers,
-): Observable<never> =>
-  defer(() => {
+  agent = kernel.agentFor(),
+): Observable<never> => {
+  const checked = defer(() => {
     const inner = innerAgentOf(agent);
     if (!inner) return EMPTY; // an agent of another kind checks them itself
     return resumedTurn(readCheckpoint(checkpoint, inner.orchestrator).open, answers, inner.tools);
@@ -26,6 +31,10 @@ export const checkAnswers = <C>(
       throw invalidAnswers(thrown);
     }),
   );
+  const asked = (checkpoint.open?.waiting ?? []).filter(({ id }) => hasAnswer(answers, id));
+  const isCounted = asked.every(({ question }) => question?.problem !== undefined);
+  return isCounted ? concat(checked, kernel.limits.countPrompt(owner)) : checked;
+};
 
 /** The sentence names no tool or schema: the cause does, for a caller on the server. */
 const invalidAnswers = (cause: ConfigurationError) =>

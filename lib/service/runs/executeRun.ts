@@ -9,7 +9,7 @@ import { randomId } from '../../transport/randomId.js';
 import type { RunControls } from './createRuns.js';
 import { estimateSize } from './estimateSize.js';
 import { HeldRecord, Writes } from './heldRecord.js';
-import { progress, RunEnd, type EndOfRun } from './runEnd.js';
+import { askAgain, progress, RunEnd, type EndOfRun } from './runEnd.js';
 import { LiveAnswers } from './liveAnswers.js';
 import { onceOnly } from './onceOnly.js';
 import { leftEvent } from './leftEvent.js';
@@ -17,7 +17,7 @@ import type { PromptInbox } from './promptInbox.js';
 import { wrapBoth } from './wrapInnerRuns.js';
 import { RequestError } from '../http/requestError.js';
 import type { RunAudience } from '../publicEvents.js';
-import { RunTakenError } from './runErrors.js';
+import { ExecutorLostError, RunTakenError } from './runErrors.js';
 import type { RunLog } from '../ports/runLog.js';
 import type { RunRecord, RunStore } from '../ports/runStore.js';
 import { DEFAULT_LEASE } from '../ports/guardPorts.js';
@@ -141,7 +141,9 @@ export class Executor {
     const { checkpoints = this.options.checkpoints } = plan;
     const { answers = plan.record.answersLeft } = plan.record;
     const patience = checkpoints && inbox ? (this.options.patience ?? 0) : 0;
-    const live = checkpoints ? new LiveAnswers(plan.resumed, answers, patience > 0) : undefined;
+    const live = checkpoints
+      ? new LiveAnswers(plan.resumed, answers, patience > 0, () => record.record.state)
+      : undefined;
     const written = checkpoints ? new WrittenEvents() : undefined;
     let hasBegun = false;
     const write = (event: StreamEvent): Observable<never> | undefined => {
@@ -152,8 +154,14 @@ export class Executor {
       const checkpoint = isCheckpoint(event) || isTurn(event) ? event.checkpoint : undefined;
       if (!checkpoint || !live) return undefined;
       const change = { ...progress, checkpoint, ...live.fields(checkpoint) };
-      return record.write({ ...change, inner: plan.inner?.(), taken: inbox?.taken, executor: this.newLease() });
+      const rest = { inner: plan.inner?.(), taken: inbox?.taken };
+      const again = askAgain(asyncScheduler.now() + this.lease);
+      const written$ = defer(() => record.write({ ...change, ...rest, executor: this.newLease() }));
+      return written$.pipe(again, catchError(unlessLate));
     };
+    /** A store that was away for a lease says nothing of the run: whoever reaches it resumes the run. */
+    const unlessLate = (thrown: unknown) =>
+      throwError(() => (this.locate(record.record) === 'nowhere' ? new ExecutorLostError() : thrown));
     const leave = () => {
       if (end.isKnown) return;
       if (checkpoints) this.release(record);
@@ -182,7 +190,10 @@ export class Executor {
         if (inbox && isResult(event)) inbox.isWaiting = event.result.checkpoint !== undefined;
       }),
       writeFirst(write, written),
-      catchError((thrown: unknown) => end.writeFailure(thrown, hasBegun)),
+      // Nothing has begun: whoever resumes the run may reach the log.
+      catchError((thrown: unknown) =>
+        end.writeFailure(failure && checkpoints ? new ExecutorLostError() : thrown, hasBegun),
+      ),
       finalize(leave),
       takeUntil(renewals), // they emit nothing, and fail if another process has taken the run
     );

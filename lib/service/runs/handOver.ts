@@ -46,7 +46,7 @@ export const admitStored = <C>(kernel: Kernel<C>, plan: RunPlan, durable: Durabl
     owner,
     counted.pipe(
       concatMap((count) => {
-        if (count >= maxRunsPerOwner && !kernel.locks.isStopped(id)) throw tooManyRuns(maxRunsPerOwner);
+        if (count >= maxRunsPerOwner && !kernel.locks.isStopped(id, owner)) throw tooManyRuns(maxRunsPerOwner);
         return handOver(kernel, { ...plan, record: { ...plan.record, durable: durable.names } }, enqueue(count));
       }),
     ),

@@ -1,10 +1,9 @@
-import { AsyncSubject, catchError, concatMap, defaultIfEmpty, defer, finalize, ignoreElements, of } from 'rxjs';
-import { onErrorResumeNext, take, tap, throwError, type Observable } from 'rxjs';
+import { AsyncSubject, concatMap, defaultIfEmpty, defer, finalize, ignoreElements, of } from 'rxjs';
+import { onErrorResumeNext, take, tap, type Observable } from 'rxjs';
 import { createSemaphore } from '../../core/semaphore.js';
 import type { RunRecord, RunStore } from '../ports/runStore.js';
 import { isSameRecord } from '../ports/guardPorts.js';
 import { requireDone } from './changeRecord.js';
-import { RunTakenError } from './runErrors.js';
 
 /** The writes of a process. Each is done to its end, also if nobody waits for it any more. */
 export class Writes {
@@ -26,10 +25,8 @@ export class Writes {
  */
 export class HeldRecord {
   private readonly oneByOne = createSemaphore(1);
-  /** After a write that failed: the store may have written it. */
-  private isUncertain = false;
-  /** What was to be written last. */
-  private attempted: RunRecord | undefined;
+  /** What a write that has failed was to write: the store may have it. */
+  private uncertain: RunRecord | undefined;
 
   constructor(
     private readonly store: RunStore,
@@ -42,9 +39,10 @@ export class HeldRecord {
   write(changes: Partial<RunRecord>): Observable<never> {
     return this.change(() => {
       const next = { ...this.record, ...changes };
-      this.attempted = next;
+      this.uncertain = next;
       return this.store.put(next, this.version).pipe(
         tap((isDone) => {
+          this.uncertain = undefined;
           if (!isDone) return;
           this.record = next;
           this.version += 1;
@@ -70,10 +68,6 @@ export class HeldRecord {
           take(1),
           defaultIfEmpty(false),
           requireDone(undefined),
-          catchError((thrown: unknown) => {
-            this.isUncertain = !(thrown instanceof RunTakenError);
-            return throwError(() => thrown);
-          }),
           ignoreElements(),
           this.oneByOne.limit(),
         ),
@@ -83,10 +77,10 @@ export class HeldRecord {
 
   private findVersion(): Observable<unknown> {
     const { attempt } = this.record;
-    return defer(() => (this.isUncertain ? this.store.get(this.record.id) : of(undefined))).pipe(
+    return defer(() => (this.uncertain ? this.store.get(this.record.id) : of(undefined))).pipe(
       tap((stored) => {
         if (stored?.record.attempt === attempt && this.isOurs(stored.record)) this.version = stored.version;
-        this.isUncertain = false;
+        this.uncertain = undefined;
       }),
     );
   }
@@ -94,6 +88,6 @@ export class HeldRecord {
   /** A record without an executor may have been changed by others, such as those that answer a run that waits. */
   private isOurs(found: RunRecord): boolean {
     if (found.executor) return found.executor.id === this.record.executor?.id;
-    return this.attempted !== undefined && isSameRecord(found, this.attempted);
+    return this.uncertain !== undefined && isSameRecord(found, this.uncertain);
   }
 }

@@ -29,12 +29,13 @@ type AnswerFields = Pick<RunRecord, 'state' | 'answersLeft'> & Partial<Pick<RunR
  */
 export class LiveAnswers {
   private readonly left = new AsyncSubject<void>();
-  private state: RunRecord['state'] = 'running';
 
   constructor(
     private checkpoint: Checkpoint | undefined,
     private given: CallAnswers = {},
     private isLive: boolean,
+    /** The state that the record has. */
+    private readonly before: () => RunRecord['state'],
   ) {}
 
   /** A question that is asked again needs another answer. */
@@ -48,10 +49,9 @@ export class LiveAnswers {
     const waiting = checkpoint?.open?.waiting ?? [];
     const left = pickAnswers(this.given, (id) => waiting.some((call) => call.id === id));
     const isLeft = waiting.some(({ id }) => hasAnswer(left, id));
-    const { state: before } = this;
-    this.state = this.waits() ? 'waiting' : 'running';
-    const changed = this.state === before ? {} : { updated: asyncScheduler.now() };
-    return { state: this.state, answersLeft: isLeft ? left : undefined, ...changed };
+    const state = this.waits() ? 'waiting' : 'running';
+    const changed = state === this.before() ? {} : { updated: asyncScheduler.now() };
+    return { state, answersLeft: isLeft ? left : undefined, ...changed };
   }
 
   /** The first answers to open questions, each after it is written; none any more if the run may not wait. */

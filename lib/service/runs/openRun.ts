@@ -136,11 +136,8 @@ const resume = <C>(kernel: Kernel<C>, request: ResumeRequest, opening: Opening<C
       const { resume: resumes, answers } = request;
       const open = inner?.filter((step) => Object.hasOwn(checkpoint.open?.nested ?? {}, step.id));
       const record = { id, owner, input, ...shown, checkpoint, answers, resumes, inner: open };
-      // Without an answer it could be repeated for ever.
-      const isCounted = isEmpty(answers) && !opening.isStopped;
       return concat(
-        checkAnswers(kernel.agentFor(), checkpoint, answers),
-        isCounted ? kernel.limits.countPrompt(owner) : EMPTY,
+        opening.isStopped ? EMPTY : checkAnswers(kernel, owner, checkpoint, answers),
         defer(() => launch(kernel, planResumption(kernel, record, client), opening)),
       ).pipe(tap(() => opening.onUsed?.()));
     }),
@@ -184,7 +181,7 @@ function answerInMemory<C>(
     map(() => kernel.runOf(id, owner) ?? kernel.runElsewhere(id)),
   );
   return concat(
-    checkAnswers(kernel.agentFor(), checkpoint, answers),
+    opening.isStopped ? EMPTY : checkAnswers(kernel, owner, checkpoint, answers),
     kernel.executor.locate(record) === 'nowhere'
       ? kernel.locked(id, client, () => launch(kernel, planResumption(kernel, resumed, client, waiting), opening))
       : told,

@@ -26,8 +26,18 @@ export interface EndOfRun {
   readonly ended?: ((result: RunResult) => Partial<RunRecord>) | undefined;
 }
 
-/** How long to wait before the end is written again, in milliseconds. */
-const END_INTERVAL = 2000;
+/** How long to wait before a refused write is done again, in milliseconds. */
+const WRITE_INTERVAL = 2000;
+
+/** Asks a store again, until a time, that refuses a write. */
+export const askAgain = (until: number) =>
+  retry<never>({
+    delay(thrown) {
+      const isLate = asyncScheduler.now() + WRITE_INTERVAL >= until;
+      if (isLate || thrown instanceof RivuletError || isEnded(thrown)) throw thrown;
+      return timer(WRITE_INTERVAL);
+    },
+  });
 
 /**
  * The end of a run in its record: its result, its failure, or that it was left. A store that refuses it is asked again
@@ -67,12 +77,8 @@ export class RunEnd {
   /** @param failure What the readers do not see if it cannot be written. */
   private write(end: Partial<RunRecord>, undo: Observable<never> = EMPTY, failure?: unknown): Observable<never> {
     this.isKnown = true;
-    const delay = (thrown: unknown) => {
-      const isLate = asyncScheduler.now() + END_INTERVAL >= (this.held.record.executor?.until ?? 0);
-      if (isLate || thrown instanceof RivuletError || isEnded(thrown)) throw thrown;
-      return timer(END_INTERVAL);
-    };
-    return concat(undo, this.held.write(end).pipe(retry({ delay }))).pipe(
+    const { until = 0 } = this.held.record.executor ?? {};
+    return concat(undo, this.held.write(end).pipe(askAgain(until))).pipe(
       catchError((thrown: unknown) => {
         if (failure !== undefined) this.options.onError(failure);
         throw thrown instanceof RunTakenError ? thrown : new ExecutorLostError();

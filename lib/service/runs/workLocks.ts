@@ -8,11 +8,11 @@ const WORK_RETRIES = 5;
 
 interface Lock {
   readonly queue: Semaphore;
-  readonly owner: string;
   users: number;
   isStopped: boolean;
 }
 
+/** Each owner has locks of its own: nobody can keep, or stop, the work of another one. */
 export class WorkLocks {
   private readonly locks = new Map<string, Lock>();
   private readonly unlocked = new Subject<void>();
@@ -26,36 +26,38 @@ export class WorkLocks {
   locked<T>(id: string, owner: string): MonoTypeOperatorFunction<T> {
     return (work) =>
       defer(() => {
-        const lock = this.locks.get(id) ?? { queue: createSemaphore(1), owner, users: 0, isStopped: false };
-        this.locks.set(id, lock);
+        const key = keyOf(id, owner);
+        const lock = this.locks.get(key) ?? { queue: createSemaphore(1), users: 0, isStopped: false };
+        this.locks.set(key, lock);
         lock.users += 1;
         return work.pipe(
           lock.queue.limit(),
           finalize(() => {
             lock.users -= 1;
-            if (lock.users === 0) this.locks.delete(id);
+            if (lock.users === 0) this.locks.delete(key);
             this.unlocked.next();
           }),
         );
       });
   }
 
-  has(id: string): boolean {
-    return this.locks.has(id);
+  has(id: string, owner: string): boolean {
+    return this.locks.has(keyOf(id, owner));
   }
 
   /** Returns whether this owner has such work. */
   stop(id: string, owner: string): boolean {
-    const lock = this.locks.get(id);
-    if (lock?.owner !== owner) return false;
-    lock.isStopped = true;
-    return true;
+    const lock = this.locks.get(keyOf(id, owner));
+    if (lock) lock.isStopped = true;
+    return lock !== undefined;
   }
 
-  isStopped(id: string): boolean {
-    return this.locks.get(id)?.isStopped ?? false;
+  isStopped(id: string, owner: string): boolean {
+    return this.locks.get(keyOf(id, owner))?.isStopped ?? false;
   }
 }
+
+const keyOf = (id: string, owner: string): string => `${encodeURIComponent(owner)} ${id}`;
 
 /** Does work again when another process has changed the record in the meantime. */
 export const retryTaken = <T>(): MonoTypeOperatorFunction<T> =>

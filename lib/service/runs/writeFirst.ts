@@ -27,57 +27,51 @@ export class WrittenEvents {
 }
 
 /**
- * Emits an event after it is written, so that a reader receives nothing that a crash could undo. An event that is not
- * written passes without an inner subscription.
+ * Emits an event after it is written, so that a reader receives nothing that a crash could undo. Of the events that
+ * arrive during a write, only the last that is written is written: it has what those before it have.
  */
 export function writeFirst<E>(
   write: (event: E) => Observable<never> | undefined,
   counted?: WrittenEvents,
 ): MonoTypeOperatorFunction<E> {
   return createOperator<E, E>((out) => {
-    const waiting: E[] = [];
+    let waiting: E[] = [];
+    /** Also while events are emitted: the run may emit its next events meanwhile. */
     let isWriting = false;
     /** How the source has ended: the receiver learns of it after the last event. */
     let end: (() => void) | undefined;
-    const emit = (event: E) => {
-      out.next(event);
-      counted?.pass(); // the run may emit its next events meanwhile
-    };
-    const emitWritten = (event: E) => {
-      isWriting = true; // `write` may make the run emit its next events
-      const written = write(event);
-      if (!written) {
-        isWriting = false;
-        emit(event);
-        return;
+    const emitAll = (events: readonly E[]) => {
+      for (const event of events) {
+        out.next(event);
+        counted?.pass();
       }
-      out.add(
-        written.subscribe({
-          error: (thrown: unknown) => out.error(thrown),
-          complete() {
-            isWriting = false;
-            emit(event);
-            emitWaiting();
-          },
-        }),
-      );
+      isWriting = false;
     };
     const emitWaiting = () => {
-      while (!isWriting && waiting.length > 0) emitWritten(waiting.shift() as E);
+      while (!isWriting && waiting.length > 0) {
+        const events = waiting;
+        waiting = [];
+        isWriting = true;
+        let written: Observable<never> | undefined;
+        for (const event of events) written = write(event) ?? written;
+        const complete = () => {
+          emitAll(events);
+          emitWaiting();
+        };
+        if (written) out.add(written.subscribe({ error: (thrown: unknown) => out.error(thrown), complete }));
+        else emitAll(events);
+      }
       if (!isWriting) end?.();
     };
     const endAfterWrites = (ending: () => void) => {
       end = ending;
-      if (!isWriting && waiting.length === 0) ending(); // an event that was passed may have ended the source
+      emitWaiting();
     };
     return {
       next(event) {
         counted?.receive();
-        if (isWriting || waiting.length > 0) waiting.push(event);
-        else {
-          emitWritten(event);
-          emitWaiting();
-        }
+        waiting.push(event);
+        emitWaiting();
       },
       error: (thrown) => endAfterWrites(() => out.error(thrown)),
       complete: () => endAfterWrites(() => out.complete()),

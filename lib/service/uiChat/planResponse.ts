@@ -81,7 +81,7 @@ export function planResponse<C>(
   return {
     plan,
     isPrompt: !checkpoint,
-    answersChecked: checkpoint ? checkAnswers(kernel.agentFor(), checkpoint, response.answers) : EMPTY,
+    answersChecked: checkpoint ? checkAnswers(kernel, owner, checkpoint, response.answers) : EMPTY,
     messageId,
     earlier: earlierEvents(response).flatMap((event) => publish(event) ?? []),
   };

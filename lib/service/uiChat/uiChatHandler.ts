@@ -2,7 +2,6 @@ import { concat, concatMap, map, type Observable } from 'rxjs';
 import { ConfigurationError } from '../../core/errors.js';
 import { isRecord, tryParseJson } from '../../core/json/json.js';
 import { requireNumber } from '../../core/options.js';
-import { heartbeatDelay } from '../../transport/serverSentEvents.js';
 import type { HandledAgent } from '../handledAgent.js';
 import { namedId, RequestError, requireJson, requireName } from '../http/requestError.js';
 import { kernelOf, type Kernel } from '../kernel.js';
@@ -66,7 +65,6 @@ export function uiChatHandler<C>(given: Service<C> | HandledAgent<C>, options: U
   const { grace = 0, keep = 0, headers = {} } = options;
   requireNumber('grace', grace, 0);
   requireNumber('keep', keep, 0);
-  heartbeatDelay(options);
   const kernel = kernelOf(given, options);
   const { onError } = kernel;
   const chat = { kernel, runs: new ChatRuns(kernel), options: { ...options, grace, keep, onError } };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { Observable, Subject } from 'rxjs';
+import { defer, Observable, Subject } from 'rxjs';
 import type { Subscriber } from 'rxjs';
 import { writeFirst, WrittenEvents } from '../../../lib/service/runs/writeFirst.js';
 import { observe } from '../../support/observe.js';
@@ -57,6 +57,32 @@ describe('writeFirst', () => {
       const isEarly = !late.some((number) => number <= after); // the source has ended before it emits the others
       expect(seen.values).toEqual([...['0', '1', '2'].slice(0, isEarly ? after + 1 : 3), 'last']);
       expect([seen.completed, seen.error]).toEqual(how === 'completes' ? [true, undefined] : [false, 'failed']);
+    },
+  );
+
+  it.each([1, 2, 1000])(
+    'writes the last of %d events that arrive during a write, and emits each in its order',
+    (count) => {
+      const source = new Subject<number>();
+      const writes: (readonly [number, Subject<never>])[] = [];
+      const write = (event: number) =>
+        event < 0
+          ? undefined
+          : defer(() => {
+              const written = new Subject<never>();
+              writes.push([event, written]);
+              return written;
+            });
+      const seen = observe(source.pipe(writeFirst(write)));
+      source.next(0);
+      const during = Array.from({ length: count }, (_, index) => index + 1);
+      for (const event of [...during, -1]) source.next(event); // the last one need not be written
+      expect([seen.values, writes.map(([event]) => event)]).toEqual([[], [0]]);
+      writes[0]?.[1].complete();
+      expect([seen.values, writes.map(([event]) => event)]).toEqual([[0], [0, count]]);
+      source.complete();
+      writes[1]?.[1].complete();
+      expect([seen.values, seen.completed]).toEqual([[0, ...during, -1], true]);
     },
   );
 });
