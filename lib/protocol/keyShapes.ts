@@ -24,7 +24,8 @@ const plainShapes: readonly (readonly [beginnings: string, rest: string])[] = [
   ['AKIA|ASIA', '[A-Z\\d]{16}'],
   ['ABSK', '[\\w+/=]{60,}'],
   ['ATATT3|ATCTT3', '[\\w=-]{60,}'],
-  ['EAA|ATBB', '[A-Za-z\\d]{32,}'],
+  ['EAA', '[A-Za-z\\d]{100,}'], // base64 of any file may begin so, too
+  ['ATBB', '[A-Za-z\\d]{32,}'],
   ['dapi', '[\\da-f]{32}'],
 ];
 
