@@ -1,9 +1,10 @@
 import { ConfigurationError } from '../core/errors.js';
 import { isRecord, tryParseJson, type JsonObject } from '../core/json/json.js';
-import { emptyView } from '../operators/view/view.js';
+import { emptyView, type PartView, type View } from '../operators/view/view.js';
 import type { QueuedPrompt } from './commandQueue.js';
 import type { Exchange } from './exchanges.js';
 import { unpackFiles } from './savedFiles.js';
+import { isListOf, isMessage } from '../transport/eventForm.js';
 
 /** A conversation as plain JSON: it shows again what was seen, in this page or another one. */
 export interface SavedConversation {
@@ -58,9 +59,6 @@ export const unreadableConversation = () =>
     'Pass what `save()` returned. The conversation starts without it.',
   );
 
-const isListOf = (value: unknown, isElement: (element: unknown) => boolean): boolean =>
-  Array.isArray(value) && value.every(isElement);
-
 const isExchange = (value: unknown): value is Readonly<Record<string, unknown>> =>
   isRecord(value) &&
   typeof value['id'] === 'string' &&
@@ -68,23 +66,20 @@ const isExchange = (value: unknown): value is Readonly<Record<string, unknown>> 
   isListOf(value['input'], isMessage) &&
   isListOf(value['messages'], isMessage) &&
   isView(value['view']) &&
-  isView(value['base'] ?? emptyView);
+  isView(value['base'] ?? emptyView) &&
+  isLost(value['lost'] ?? { run: '', base: emptyView });
+
+const isLost = (value: unknown): boolean =>
+  isRecord(value) && typeof value['run'] === 'string' && isView(value['base']);
 
 const isView = (value: unknown): boolean =>
   isRecord(value) &&
   typeof value['status'] === 'string' &&
   isRecord(value['usage']) &&
-  isListOf(value['messages'], isMessage);
+  isListOf(value['messages'], isMessage) &&
+  (value['messages'] as View['messages']).every(({ parts }) => parts.every(hasInnerView));
 
-const isMessage = (value: unknown): boolean =>
-  isRecord(value) && typeof value['role'] === 'string' && isListOf(value['parts'], isPart);
-
-const isPart = (value: unknown): boolean =>
-  isRecord(value) &&
-  typeof value['type'] === 'string' &&
-  ['string', 'undefined'].includes(typeof value['text']) &&
-  (value['type'] !== 'toolCall' || typeof value['id'] === 'string') &&
-  isView(value['nested'] ?? emptyView);
+const hasInnerView = (part: PartView): boolean => isView((part as { readonly nested?: View }).nested ?? emptyView);
 
 const isQueuedPrompt = (value: unknown): boolean =>
   isRecord(value) &&

@@ -5,6 +5,20 @@ const isText = (value: unknown): boolean => typeof value === 'string';
 const isQuestion = (value: unknown): boolean =>
   isRecord(value) && isText(value['message']) && isRecord(value['schema']);
 
+/** Whether a part can be shown, and saved and read again. A compact text is a range of what was sent. */
+export function isPart(value: unknown): boolean {
+  if (!isRecord(value)) return false;
+  const { type, text, id } = value;
+  const hasText = isText(text) || (text === undefined && (type !== 'text' || 'range' in value));
+  return isText(type) && hasText && (type !== 'toolCall' || isText(id));
+}
+
+export const isMessage = (value: unknown): boolean =>
+  isRecord(value) && isText(value['role']) && isListOf(value['parts'], isPart);
+
+export const isListOf = (value: unknown, isElement: (element: unknown) => boolean): boolean =>
+  Array.isArray(value) && value.every((element) => isElement(element));
+
 type Fields = Readonly<Record<string, (value: unknown) => boolean>>;
 
 const call: Fields = { id: isText, name: isText };
@@ -25,11 +39,13 @@ const forms: Partial<Readonly<Record<KnownEvent['type'], Fields>>> = {
   toolProgress: call,
   toolResult: call,
   nested: { id: isText, event: (value) => isRecord(value) && hasForm(value) },
-  file: { file: isRecord },
-  source: { source: isRecord },
-  message: { message: (value) => isRecord(value) && Array.isArray(value['parts']) && value['parts'].every(isRecord) },
+  file: { file: isPart },
+  source: { source: isPart },
+  message: { message: isMessage },
   turn: { usage: (value) => !isRecord(value) || !Object.values(value).some(isRecord) },
-  result: { result: isRecord },
+  result: {
+    result: (value) => isRecord(value) && (value['messages'] === undefined || isListOf(value['messages'], isMessage)),
+  },
 };
 
 export function hasForm(event: Readonly<Record<string, unknown>>): boolean {
