@@ -56,12 +56,12 @@ const run: readonly object[] = [
 const strange = [undefined, null, 5, 'x', '', '\ud800', true, [], {}, [null], [[]], [5], { type: 'text' }];
 
 /** The value, with each strange value in the place of each of its fields. */
-function* changed(value: unknown): Generator<unknown> {
+function* changed(value: unknown): Generator {
   yield* strange;
   if (typeof value !== 'object' || value === null) return;
   for (const [key, field] of Object.entries(value))
     for (const other of changed(field))
-      yield Object.assign(Array.isArray(value) ? [...value] : { ...value }, { [key]: other });
+      yield Object.assign(Array.isArray(value) ? [...(value as unknown[])] : { ...value }, { [key]: other });
 }
 
 /** What a page saves of a run, up to the first event that it refuses. */
