@@ -1,10 +1,10 @@
 import { ConfigurationError } from '../core/errors.js';
 import { isRecord, tryParseJson, type JsonObject } from '../core/json/json.js';
-import { emptyView, type PartView, type View } from '../operators/view/view.js';
+import { emptyView } from '../operators/view/view.js';
 import type { QueuedPrompt } from './commandQueue.js';
 import type { Exchange } from './exchanges.js';
 import { unpackFiles } from './savedFiles.js';
-import { isListOf, isMessage } from '../transport/eventForm.js';
+import { isListOf, isMessage, isText, isView } from '../transport/eventForm.js';
 
 /** A conversation as plain JSON: it shows again what was seen, in this page or another one. */
 export interface SavedConversation {
@@ -61,27 +61,15 @@ export const unreadableConversation = () =>
 
 const isExchange = (value: unknown): value is Readonly<Record<string, unknown>> =>
   isRecord(value) &&
-  typeof value['id'] === 'string' &&
-  typeof value['run'] === 'string' &&
+  isText(value['id']) &&
+  isText(value['run']) &&
   isListOf(value['input'], isMessage) &&
   isListOf(value['messages'], isMessage) &&
   isView(value['view']) &&
   isView(value['base'] ?? emptyView) &&
   isLost(value['lost'] ?? { run: '', base: emptyView });
 
-const isLost = (value: unknown): boolean =>
-  isRecord(value) && typeof value['run'] === 'string' && isView(value['base']);
-
-const isView = (value: unknown): boolean =>
-  isRecord(value) &&
-  typeof value['status'] === 'string' &&
-  isRecord(value['usage']) &&
-  isListOf(value['messages'], isMessage) &&
-  (value['messages'] as View['messages']).every(({ parts }) => parts.every(hasInnerView));
-
-const hasInnerView = (part: PartView): boolean => isView((part as { readonly nested?: View }).nested ?? emptyView);
+const isLost = (value: unknown): boolean => isRecord(value) && isText(value['run']) && isView(value['base']);
 
 const isQueuedPrompt = (value: unknown): boolean =>
-  isRecord(value) &&
-  typeof value['id'] === 'string' &&
-  (typeof value['input'] === 'string' || isListOf([value['input']].flat(), isMessage));
+  isRecord(value) && isText(value['id']) && (isText(value['input']) || isListOf([value['input']].flat(), isMessage));

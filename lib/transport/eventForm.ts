@@ -1,23 +1,26 @@
 import type { KnownEvent } from '../core/eventGuards.js';
 import { isRecord } from '../core/json/json.js';
 
-const isText = (value: unknown): boolean => typeof value === 'string';
+export const isText = (value: unknown): boolean => typeof value === 'string';
 const isQuestion = (value: unknown): boolean =>
   isRecord(value) && isText(value['message']) && isRecord(value['schema']);
 
 /** Whether a part can be shown, and saved and read again. A compact text is a range of what was sent. */
-export function isPart(value: unknown): boolean {
+function isPart(value: unknown): boolean {
   if (!isRecord(value)) return false;
-  const { type, text, id } = value;
-  const hasText = isText(text) || (text === undefined && (type !== 'text' || 'range' in value));
-  return isText(type) && hasText && (type !== 'toolCall' || isText(id));
+  const { type, text, id, nested } = value;
+  const hasText = text === undefined ? type !== 'text' || 'range' in value : isText(text);
+  return isText(type) && hasText && (type !== 'toolCall' || isText(id)) && (nested === undefined || isView(nested));
 }
 
 export const isMessage = (value: unknown): boolean =>
   isRecord(value) && isText(value['role']) && isListOf(value['parts'], isPart);
 
+export const isView = (value: unknown): boolean =>
+  isRecord(value) && isText(value['status']) && isRecord(value['usage']) && isListOf(value['messages'], isMessage);
+
 export const isListOf = (value: unknown, isElement: (element: unknown) => boolean): boolean =>
-  Array.isArray(value) && value.every((element) => isElement(element));
+  Array.isArray(value) && value.every(isElement);
 
 type Fields = Readonly<Record<string, (value: unknown) => boolean>>;
 
