@@ -1,7 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
+import { EMPTY, lastValueFrom } from 'rxjs';
 import type { StreamEvent } from '../../lib/core/event.js';
 import { isResult } from '../../lib/core/eventGuards.js';
 import type { Message } from '../../lib/core/message.js';
+import { remoteAgent } from '../../lib/chat/remoteAgent.js';
 import { isSavedConversation } from '../../lib/chat/savedConversation.js';
 import { emptyView, failView, shownMessages, type View } from '../../lib/operators/view/view.js';
 import { createViewFold } from '../../lib/operators/view/viewFold.js';
@@ -117,5 +119,11 @@ describe('an event with a strange field', () => {
     ];
     const event = { type: 'message', message: { role: 'model', parts } } as unknown as StreamEvent;
     expect(restore(event)).toEqual({ type: 'message', message: { role: 'model', parts: parts.slice(1) } });
+  });
+
+  it('a list of waiting runs with an entry that is none is refused', async () => {
+    const list = new Response('{"runs":[null]}', { headers: { 'content-type': 'application/json' } });
+    const agent = remoteAgent('/', { fetch: () => Promise.resolve(list) });
+    await expect(lastValueFrom(agent.waiting?.() ?? EMPTY)).rejects.toMatchObject({ name: 'ProtocolError' });
   });
 });
