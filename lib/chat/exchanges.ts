@@ -187,16 +187,17 @@ export function createExchanges(
       for (let next = newestChild(); next; next = newestChild()) last = next.id;
     },
 
-    view: (): readonly ExchangeView[] =>
-      path(last).map((source) => {
+    view(): readonly ExchangeView[] {
+      const siblings = siblingsIn(byId);
+      return path(last).map((source) => {
         const { id, parent } = source;
         const known = shown.get(id);
         if (known && shownFields.every((field) => known.source[field] === source[field])) return known.view;
-        const siblings = () => [...byId.values()].filter((other) => other.parent === parent).map((other) => other.id);
-        const view = exchangeView(source, known?.view.versions ?? siblings(), sentences);
+        const view = exchangeView(source, known?.view.versions ?? siblings(parent), sentences);
         shown.set(id, { source, view });
         return view;
-      }),
+      });
+    },
 
     /** A call that has an answer keeps it: a button may be clicked twice. */
     answer(callId: string, answer: CallAnswers): void {
@@ -209,6 +210,16 @@ export function createExchanges(
     /** A run that can be joined is saved as it was at its start: what is saved changes only if it starts or ends. */
     save: (): readonly Exchange[] =>
       [...byId.values()].map((exchange) => pack(agent.join ? withoutProgress(exchange) : exchange)),
+  };
+}
+
+/** They are counted once for a view, and only if it has a new exchange. */
+function siblingsIn(byId: ReadonlyMap<string, Exchange>): (parent: string | undefined) => readonly string[] {
+  const ids = new Map<string | undefined, readonly string[]>();
+  return (parent) => {
+    if (ids.size === 0)
+      for (const other of byId.values()) ids.set(other.parent, [...(ids.get(other.parent) ?? []), other.id]);
+    return ids.get(parent) ?? [];
   };
 }
 

@@ -119,12 +119,12 @@ function toChanges(
       out.next({ lost: undefined, ...change, base: undefined });
     };
     const fail = (thrown: unknown) => {
-      const { view: shown, hasBegun: hadBegun, lost } = exchange();
+      const { view: shown, hasBegun: hadBegun, lost, answers } = exchange();
       view = fold.fail(thrown);
       // A prompt that did not arrive: the first error says why.
       const isUnsent = !hadBegun && isRunNotFound(thrown) && shown.error;
       if (!hasBegun) view = failView(shown, isUnsent ? shown.error : view.error);
-      const isAway = isOfPage(thrown) && (hadBegun === true || lost !== undefined || !isRefusal(thrown));
+      const isAway = isOfPage(thrown) && (hadBegun === true || lost !== undefined || !isRefusal(thrown, answers));
       end({ view, messages: messagesOfFailed(thrown) ?? shownMessages(view), ...(isAway ? lostBy() : {}) });
     };
     return {
@@ -167,6 +167,8 @@ function toChanges(
 const isPrompt = (event: StreamEvent): event is TurnMessageEvent =>
   isMessage(event) && event.message.role === 'user' && resultsIn(event.message).length === 0;
 
-/** Whether the service, or what stands before it, has not taken a request. */
-const isRefusal = (thrown: unknown): boolean =>
-  isRecord(thrown) && typeof thrown['status'] === 'number' && thrown['status'] < 500;
+/** Whether the service, or what stands before it, has not taken a request. Answers wait for a sign-in, or for room. */
+const isRefusal = (thrown: unknown, answers?: object): boolean => {
+  const status = isRecord(thrown) ? Number(thrown['status']) : NaN;
+  return status < 500 && !(answers && [401, 403, 429].includes(status));
+};

@@ -1,4 +1,4 @@
-import { defer, map, skip, type Observable } from 'rxjs';
+import { defer, finalize, map, skip, type Observable } from 'rxjs';
 import { tryParseJson } from '../core/json/json.js';
 import type { Conversation } from './conversation.js';
 import { marksOf, mergeSaved } from './mergeSaved.js';
@@ -11,7 +11,9 @@ import { storeSaved, type ReportError } from './smallerSaved.js';
  * <span class="informal">`localStorage.setItem` for each change, without overwriting other tabs.</span>
  *
  * A tab that was in the background knows an old state. It writes only its own changes: exchanges that it did not
- * change, and prompts that wait in another tab, stay as they are stored.
+ * change, and prompts that wait in another tab, stay as they are stored. Of two tabs that write in the same moment, a
+ * browser keeps one value: when the other tab unsubscribes, it adds its exchanges. So unsubscribe before you create the
+ * conversation again from what another tab has written.
  *
  * A storage that is full loses nothing else: it keeps the newest exchanges without their files, as far as they fit, and
  * everything again when there is room.
@@ -37,13 +39,26 @@ export function persist(
 ): Observable<SavedConversation> {
   return defer(() => {
     let written = marksOf(chat.save());
+    const stored = (): SavedConversation | undefined => {
+      const value = tryParseJson(storage.getItem(key) ?? '');
+      return isSavedConversation(value) ? value : undefined;
+    };
     return chat.saved$.pipe(
       skip(1), // the state at the start
       map((after) => {
-        const stored = tryParseJson(storage.getItem(key) ?? '');
-        const merged = isSavedConversation(stored) ? mergeSaved(stored, written, after) : after;
+        const before = stored();
+        const merged = before ? mergeSaved(before, written, after) : after;
         if (storeSaved(storage, key, merged, onError)) written = marksOf(after);
         return merged;
+      }),
+      finalize(() => {
+        try {
+          const before = stored(); // another tab may have removed it
+          const merged = before && mergeSaved(before, written, chat.save());
+          if (merged && merged.exchanges.length > before.exchanges.length) storeSaved(storage, key, merged, onError);
+        } catch (thrown) {
+          onError?.(thrown);
+        }
       }),
     );
   });

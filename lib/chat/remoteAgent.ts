@@ -4,9 +4,10 @@ import type { Observable } from 'rxjs';
 import { HttpError } from '../core/errors.js';
 import { CONNECTED_EVENT, NOTICE_EVENT, type Reconnection } from '../core/connectionEvents.js';
 import type { StreamEvent } from '../core/event.js';
-import { objectOrEmpty, tryParseJson } from '../core/json/json.js';
+import { isRecord, objectOrEmpty, tryParseJson } from '../core/json/json.js';
 import { messagesOf } from '../core/input.js';
 import { MAX_EARLIER_RUNS } from '../transport/earlierRun.js';
+import { isListOf } from '../transport/eventForm.js';
 import { noticeOf, type ConversationAgent, type RunNotifiers } from './conversationAgent.js';
 import { fromServerSentEvents, RUN_ID_HEADER } from '../transport/fromServerSentEvents.js';
 import { fileAddress, filesIn, MAX_PROMPT_BYTES } from '../transport/runFiles.js';
@@ -136,7 +137,7 @@ const waitingRuns = (url: string, options: PageRequestOptions, cursor?: string):
     map(([response, text]) => {
       if (!response.ok) throw statusError(response, text);
       const list = objectOrEmpty(tryParseJson(text));
-      if (!Array.isArray(list['runs'])) throw contentTypeError(response, 'a list of runs');
+      if (!isListOf(list['runs'], isRecord)) throw contentTypeError(response, 'a list of runs');
       return list as unknown as WaitingPage;
     }),
     retry({ delay: createRetryDelay(options) }),

@@ -4,6 +4,7 @@ import { emptyView } from '../operators/view/view.js';
 import type { QueuedPrompt } from './commandQueue.js';
 import type { Exchange } from './exchanges.js';
 import { unpackFiles } from './savedFiles.js';
+import { isListOf, isMessage, isText, isView } from '../transport/eventForm.js';
 
 /** A conversation as plain JSON: it shows again what was seen, in this page or another one. */
 export interface SavedConversation {
@@ -58,35 +59,17 @@ export const unreadableConversation = () =>
     'Pass what `save()` returned. The conversation starts without it.',
   );
 
-const isListOf = (value: unknown, isElement: (element: unknown) => boolean): boolean =>
-  Array.isArray(value) && value.every(isElement);
-
 const isExchange = (value: unknown): value is Readonly<Record<string, unknown>> =>
   isRecord(value) &&
-  typeof value['id'] === 'string' &&
-  typeof value['run'] === 'string' &&
+  isText(value['id']) &&
+  isText(value['run']) &&
   isListOf(value['input'], isMessage) &&
   isListOf(value['messages'], isMessage) &&
   isView(value['view']) &&
-  isView(value['base'] ?? emptyView);
+  isView(value['base'] ?? emptyView) &&
+  isLost(value['lost'] ?? { run: '', base: emptyView });
 
-const isView = (value: unknown): boolean =>
-  isRecord(value) &&
-  typeof value['status'] === 'string' &&
-  isRecord(value['usage']) &&
-  isListOf(value['messages'], isMessage);
-
-const isMessage = (value: unknown): boolean =>
-  isRecord(value) && typeof value['role'] === 'string' && isListOf(value['parts'], isPart);
-
-const isPart = (value: unknown): boolean =>
-  isRecord(value) &&
-  typeof value['type'] === 'string' &&
-  ['string', 'undefined'].includes(typeof value['text']) &&
-  (value['type'] !== 'toolCall' || typeof value['id'] === 'string') &&
-  isView(value['nested'] ?? emptyView);
+const isLost = (value: unknown): boolean => isRecord(value) && isText(value['run']) && isView(value['base']);
 
 const isQueuedPrompt = (value: unknown): boolean =>
-  isRecord(value) &&
-  typeof value['id'] === 'string' &&
-  (typeof value['input'] === 'string' || isListOf([value['input']].flat(), isMessage));
+  isRecord(value) && isText(value['id']) && (isText(value['input']) || isListOf([value['input']].flat(), isMessage));

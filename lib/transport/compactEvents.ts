@@ -222,7 +222,8 @@ function restoreEvent(compact: CompactEvent, emitted: Emitted): StreamEvent {
   const known = asKnownEvent(compact);
   switch (known.type) {
     case 'message': {
-      const parts = (known.message.parts as readonly CompactPart[]).map((part) => restorePart(part, emitted));
+      // A part of a kind that this page does not know was not kept: it is left out.
+      const parts = (known.message.parts as readonly CompactPart[]).flatMap((part) => restorePart(part, emitted) ?? []);
       return { ...known, message: { ...known.message, parts } } as StreamEvent;
     }
     case 'toolStart':
@@ -250,5 +251,6 @@ function restorePart(part: CompactPart, { text, parts }: Emitted): unknown {
     return { ...others, text: text.toString().slice(...range) };
   }
   if (part.type !== 'emitted') return part;
-  return { ...parts.get(part.key), ...pickProviderData(part) };
+  const restored = parts.get(part.key);
+  return restored && { ...restored, ...pickProviderData(part) };
 }

@@ -1,9 +1,26 @@
 import type { KnownEvent } from '../core/eventGuards.js';
 import { isRecord } from '../core/json/json.js';
 
-const isText = (value: unknown): boolean => typeof value === 'string';
+export const isText = (value: unknown): boolean => typeof value === 'string';
 const isQuestion = (value: unknown): boolean =>
   isRecord(value) && isText(value['message']) && isRecord(value['schema']);
+
+/** Whether a part can be shown, and saved and read again. A compact text is a range of what was sent. */
+function isPart(value: unknown): boolean {
+  if (!isRecord(value)) return false;
+  const { type, text, id, nested } = value;
+  const hasText = text === undefined ? type !== 'text' || 'range' in value : isText(text);
+  return isText(type) && hasText && (type !== 'toolCall' || isText(id)) && (nested === undefined || isView(nested));
+}
+
+export const isMessage = (value: unknown): boolean =>
+  isRecord(value) && isText(value['role']) && isListOf(value['parts'], isPart);
+
+export const isView = (value: unknown): boolean =>
+  isRecord(value) && isText(value['status']) && isRecord(value['usage']) && isListOf(value['messages'], isMessage);
+
+export const isListOf = (value: unknown, isElement: (element: unknown) => boolean): boolean =>
+  Array.isArray(value) && value.every(isElement);
 
 type Fields = Readonly<Record<string, (value: unknown) => boolean>>;
 
@@ -25,11 +42,13 @@ const forms: Partial<Readonly<Record<KnownEvent['type'], Fields>>> = {
   toolProgress: call,
   toolResult: call,
   nested: { id: isText, event: (value) => isRecord(value) && hasForm(value) },
-  file: { file: isRecord },
-  source: { source: isRecord },
-  message: { message: (value) => isRecord(value) && Array.isArray(value['parts']) && value['parts'].every(isRecord) },
+  file: { file: isPart },
+  source: { source: isPart },
+  message: { message: isMessage },
   turn: { usage: (value) => !isRecord(value) || !Object.values(value).some(isRecord) },
-  result: { result: isRecord },
+  result: {
+    result: (value) => isRecord(value) && (value['messages'] === undefined || isListOf(value['messages'], isMessage)),
+  },
 };
 
 export function hasForm(event: Readonly<Record<string, unknown>>): boolean {

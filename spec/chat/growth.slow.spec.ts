@@ -1,9 +1,11 @@
-import { it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { EMPTY, NEVER } from 'rxjs';
 import { conversation, type Conversation } from '../../lib/chat/conversation.js';
 import type { ConversationAgent } from '../../lib/chat/conversationAgent.js';
+import { mergeSaved } from '../../lib/chat/mergeSaved.js';
 import type { SavedConversation } from '../../lib/chat/savedConversation.js';
-import type { ToolCallView, View } from '../../lib/operators/view/view.js';
+import { emptyView, type ToolCallView, type View } from '../../lib/operators/view/view.js';
+import { isLinear, shortestCosts } from '../support/cost.js';
 
 // A model may ask for thousands of calls. A page makes a view with each event, so the work for one view grows linearly
 // with the number of calls. Each row is measured at n and at 4n: quadratic work takes sixteen times as long.
@@ -81,10 +83,33 @@ it.each(rows)('The work for $action grows linearly with $kind in $place', ({ cal
     return best;
   };
   const reports: string[] = [];
-  const isLinear = () => {
+  const isRight = () => {
     const [small, large] = [time(SIZE), time(4 * SIZE)];
     reports.push(`${small} ms, four times as many ${large} ms`);
     return large <= 8 * small + 25;
   };
-  if (!isLinear() && !isLinear() && !isLinear()) throw new Error(reports.join('; '));
+  if (!isRight() && !isRight() && !isRight()) throw new Error(reports.join('; '));
+});
+
+/** A chat of many exchanges without calls, as it is stored. */
+function longChat(n: number): SavedConversation {
+  const id = (index: number) => index.toString(16).padStart(32, '0');
+  const exchanges = Array.from({ length: n }, (_, index) => ({
+    id: id(index),
+    ...(index === 0 ? {} : { parent: id(index - 1) }),
+    run: id(index),
+    input: [],
+    messages: [],
+    view: emptyView,
+  }));
+  return { version: 1, exchanges, selected: id(n - 1) };
+}
+
+it.each([
+  ['the first view', (saved: SavedConversation) => conversation(agent, { saved }).view],
+  ['a merge with the same', (saved: SavedConversation) => mergeSaved(saved, {}, saved)],
+  ['a merge with nothing', (saved: SavedConversation) => mergeSaved(longChat(0), {}, saved)],
+] as const)('The work for %s grows linearly with the exchanges of a chat', (_, act) => {
+  const chats = [2500, 5000, 10_000].map(longChat);
+  expect(isLinear(shortestCosts(act, chats))).toBe(true);
 });

@@ -268,3 +268,81 @@ describe('persist: two tabs whose runs are both open', () => {
     expect(continued).toEqual(['c1', 'c2']);
   });
 });
+
+/** Tabs of a browser: each reads its own value until a message brings that of another tab, and the last one stays. */
+function createTabs(count: number) {
+  const sent: { readonly from: number; readonly text: string }[] = [];
+  const tabs = Array.from({ length: count }, (_, from) => {
+    let text: string | null = null;
+    let isOpen = true;
+    let used = new Subscription();
+    const storage = {
+      getItem() {
+        if (!isOpen) throw new Error('SecurityError');
+        return text;
+      },
+      setItem(_key: string, value: string) {
+        if (value !== text) sent.push({ from, text: value });
+        text = value;
+      },
+    };
+    const errors: unknown[] = [];
+    const open = () => {
+      const chat = conversation(silent, { saved: storage.getItem() });
+      used = new Subscription();
+      used.add(chat.view$.subscribe());
+      used.add(persist(chat, storage, 'chat', { onError: (thrown) => errors.push(thrown) }).subscribe());
+      pages.add(used);
+      return chat;
+    };
+    const tab = {
+      chat: open(),
+      errors,
+      prompts: () => tab.chat.save().exchanges.flatMap(({ input }) => input.map(messageText)),
+      receive(value: string) {
+        text = value;
+        used.unsubscribe();
+        tab.chat = open();
+      },
+      forbid() {
+        isOpen = false;
+        used.unsubscribe();
+      },
+    };
+    return tab;
+  });
+  /** Brings the values to the other tabs, in the order in which they were sent. */
+  const deliver = () => {
+    for (let next = sent.shift(), count = 0; next; next = sent.shift(), count++) {
+      if (count > 1000) throw new Error('The tabs write without end.');
+      const { from, text } = next;
+      tabs.forEach((tab, index) => index !== from && tab.receive(sent.at(-1)?.text ?? text));
+      if (sent.length > 0) tabs[from]?.receive(sent.at(-1)?.text ?? text);
+    }
+  };
+  return { tabs, deliver };
+}
+
+describe('persist in tabs that write at the same moment', () => {
+  it.each([2, 3, 5])('persist loses no prompt of %i tabs, and all of them show the same', (count) => {
+    const { tabs, deliver } = createTabs(count);
+    tabs.forEach(({ chat }, index) => chat.send(`prompt ${index}`));
+    deliver();
+    const shown = tabs.map((tab) => tab.prompts().toSorted());
+    expect(shown).toEqual(tabs.map(() => tabs.map((_, index) => `prompt ${index}`)));
+  });
+
+  it('persist brings no chat back that another tab has removed, and reports a storage that throws at its end', () => {
+    const { storage, open } = createStorage();
+    const { chat, stored } = open();
+    chat.send('a');
+    storage.setItem('chat', 'null');
+    stored.subscription.unsubscribe();
+    expect(storage.getItem('chat')).toBe('null');
+
+    const [tab] = createTabs(1).tabs;
+    tab?.chat.send('b');
+    tab?.forbid();
+    expect(tab?.errors).toEqual([new Error('SecurityError')]);
+  });
+});

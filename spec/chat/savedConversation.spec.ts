@@ -108,6 +108,18 @@ describe('conversation: a saved conversation that was changed', () => {
         },
       ]),
     ),
+    ...Object.fromEntries(
+      [
+        5,
+        {},
+        { run: 'r' },
+        { run: 5, base: { status: 'idle', usage: {}, messages: [] } },
+        { run: 'r', base: { status: 'idle', usage: {}, messages: [null] } },
+      ].map((lost) => [
+        `a lost run that is ${JSON.stringify(lost)}`,
+        ({ exchanges: [first] }: ReturnType<typeof saved>) => Object.assign(first ?? {}, { lost }),
+      ]),
+    ),
     'prompts without input': (value) => Object.assign(value, { queued: [{ id: 'x' }] }),
   };
 

@@ -64,7 +64,7 @@ const tokens: Readonly<Record<string, readonly [token: string, rest?: string]>> 
   Telegram: [`123456789:AA${letters}ABCDEFG`],
   'a client secret of Entra ID': [`abc8Q~${letters}ABCDE.-~`, 'abc8Q~'],
   'Google, refreshed': [`1//0g${letters}-${letters}`],
-  'Facebook and Square': [`EAAC${letters}${digits}${letters}`],
+  Meta: [`EAAC${(letters + digits).repeat(3)}`],
   Dropbox: [`sl.u.AF${letters}-${letters}_${digits}`],
   Brevo: [`xkeysib-${hex.repeat(4)}-${letters.slice(0, 16)}`],
   Vercel: [`vcp_${letters}${digits}`],
@@ -253,6 +253,7 @@ describe('findKeyShapes', () => {
     'A basic understanding of bearer authentication, and of Basic JavaScript.',
     'The hash 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08 of run 123e4567-e89b-12d3-a456-426614174000.',
     `data:image/png;base64,${'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ+/'.repeat(20)}==`,
+    `data:application/octet-stream;base64,EA${'A'.repeat(90)}==`, // zeros
     'npm_config_registry_of_this_user_agent and pypi-publish-release-action and pa-rt of a word',
     'https://user@host.example/path:80/a@b, see http://x.example:8080/@scope/name',
     '1234567890:1 and 12:30:45 and a ratio of 1:AA',

@@ -119,7 +119,10 @@ export function createInjected(
   const userKey = injectUserKey();
   const currentKey = () => userKey(typeof key === 'function' ? key() : key);
   const revision = signal(0);
-  const readAgain = () => revision.update((count) => count + 1);
+  const readAgain = () => {
+    subscription.unsubscribe(); // before the new value is read, `persist` adds what another tab has overwritten
+    revision.update((count) => count + 1);
+  };
   const current = computed(() => {
     revision();
     const name = currentKey();
@@ -181,7 +184,6 @@ export function createInjected(
     ...commandsOf(command),
     clear: () =>
       untracked(() => {
-        subscription.unsubscribe();
         store?.storage?.removeItem(currentKey() ?? '');
         readAgain();
       }),

@@ -1,3 +1,4 @@
+import { isRecord } from '../../core/json/json.js';
 import type { Message } from '../../core/message.js';
 import type { ServerTool } from '../../core/metadata.js';
 import { listOf, messageOf, PartList, type MessageFields } from './partList.js';
@@ -135,7 +136,7 @@ export function createAnswer(earlier: View) {
 }
 
 export function addServerTools({ parts, addPart, setPart }: Answer, tools: readonly unknown[]): void {
-  for (const tool of tools as readonly ServerTool[]) {
+  for (const tool of tools.filter(isRecord) as unknown as readonly ServerTool[]) {
     const position = parts.positionOf(SERVER + tool.id);
     const known = parts.list.at(position);
     if (known?.type === 'serverTool' && known.tool.id === tool.id)
