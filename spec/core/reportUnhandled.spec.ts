@@ -13,7 +13,7 @@ const defect = new Error('the defect of a user');
 const throws = (): never => {
   throw defect;
 };
-const rejects = () => Promise.reject(defect);
+const rejects = (): unknown => Promise.reject(defect);
 
 const runWith = (options: Partial<AgentOptions>, observer: RunObserver = {}) =>
   createAgent({
@@ -28,7 +28,7 @@ const runWith = (options: Partial<AgentOptions>, observer: RunObserver = {}) =>
 const failing = anyTool('work', throws);
 const tears = (work: Observable<unknown>) =>
   anyTool('work', () => new Observable((out) => (work.subscribe(out), throws)));
-const iterable = (next: () => Promise<IteratorResult<number>>, end: () => never | Promise<never>) =>
+const iterable = (next: () => Promise<IteratorResult<number>>, end: () => unknown) =>
   anyTool('work', () => ({ [Symbol.asyncIterator]: () => ({ next, return: end }) }));
 const summarized = (onSummary: () => unknown): AgentOptions['prepareTurn'] => {
   const shorten = summarize({ model: scriptedModel(() => 'abc'), when: 1, keep: { messages: 1 }, onSummary });
