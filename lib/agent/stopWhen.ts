@@ -1,8 +1,8 @@
 import { ConfigurationError } from '../core/errors.js';
 import type { RunState } from '../core/event.js';
 import { hasToolResults, toolCallsOf } from '../core/message.js';
-import { requireNumber } from '../core/options.js';
-import { costOf, type Prices } from '../core/prices.js';
+import { requireGiven } from '../core/options.js';
+import { costOf, requirePrices, type Prices } from '../core/prices.js';
 import { countRepeatedCalls } from '../core/repeatedCalls.js';
 import type { Usage } from '../core/usage.js';
 
@@ -29,7 +29,7 @@ type OneCondition = StopCondition | ((state: RunState) => boolean);
  * @param count The number of turns, including those before a resumed state.
  */
 export function turnCount(count: number): StopCondition {
-  requireNumber('turnCount', count, 0);
+  requireGiven('turnCount', count, 0);
   return { name: 'turnCount', holds: ({ turn }) => turn >= count };
 }
 
@@ -62,7 +62,7 @@ export function toolCalled(name: string): StopCondition {
  * @param tokens The number of tokens, including those before a resumed state.
  */
 export function tokenBudget(tokens: number): StopCondition {
-  requireNumber('tokenBudget', tokens, 0);
+  requireGiven('tokenBudget', tokens, 0);
   return { name: 'tokenBudget', holds: ({ usage: { total = 0 } }) => total >= tokens };
 }
 
@@ -80,14 +80,10 @@ export function tokenBudget(tokens: number): StopCondition {
  * @param options `max`, the amount; `prices` of a million tokens, in the same currency, if the run has one model
  * (default: the cost that `priceModel` has added, by the model that answers).
  */
-export function costBudget({
-  prices,
-  max,
-}: {
-  readonly prices?: Prices | undefined;
-  readonly max: number;
-}): StopCondition {
-  requireNumber('max', max, 0);
+export function costBudget(options: { readonly prices?: Prices | undefined; readonly max: number }): StopCondition {
+  const { prices, max } = options;
+  requireGiven('max', max, 0);
+  if (prices !== undefined) requirePrices('The prices', prices);
   const cost = (usage: Usage): number => (prices ? costOf(usage, prices) : (usage.cost ?? 0));
   return { name: 'costBudget', holds: ({ usage }) => cost(usage) >= max };
 }
@@ -99,7 +95,7 @@ export function costBudget({
  * @param milliseconds The time, by RxJS's clock. In a resumed run it starts again.
  */
 export function elapsed(milliseconds: number): StopCondition {
-  requireNumber('elapsed', milliseconds, 0);
+  requireGiven('elapsed', milliseconds, 0);
   return { name: 'elapsed', holds: (_state, time) => time >= milliseconds };
 }
 
@@ -110,7 +106,7 @@ export function elapsed(milliseconds: number): StopCondition {
  * @param turns The number of turns.
  */
 export function repeatedCalls(turns: number): StopCondition {
-  requireNumber('repeatedCalls', turns, 1);
+  requireGiven('repeatedCalls', turns, 1);
   return {
     name: 'repeatedCalls',
     holds({ messages }) {

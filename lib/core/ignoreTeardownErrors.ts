@@ -1,14 +1,5 @@
 import { from, Observable, type ObservableInput, type Observer, type Subscriber } from 'rxjs';
-import { throwUnhandled } from './createOperator.js';
-
-/** RxJS throws errors of a teardown to the caller: the tool call after it would never start. Here they are reported. */
-export function ignoreTeardownErrors(work: () => void): void {
-  try {
-    work();
-  } catch (thrown) {
-    throwUnhandled(thrown);
-  }
-}
+import { reportErrorsOf } from './reportUnhandled.js';
 
 /** `onStart` receives the subscriber before `subscribe` returns. */
 export function subscribeIsolated<T>(
@@ -18,7 +9,7 @@ export function subscribeIsolated<T>(
 ): void {
   new Observable<T>((subscriber) => {
     onStart(subscriber);
-    ignoreTeardownErrors(() => void source.subscribe(subscriber)); // throws if a synchronous teardown throws
+    reportErrorsOf(() => void source.subscribe(subscriber)); // throws if a synchronous teardown throws
   }).subscribe(observer);
 }
 
@@ -26,7 +17,7 @@ export function subscribeIsolated<T>(
 export function isolateTeardown<T>(create: () => ObservableInput<T>): Observable<T> {
   return new Observable<T>((out) => {
     let inner: Subscriber<T> | undefined;
-    const leave = () => ignoreTeardownErrors(() => inner?.unsubscribe());
+    const leave = () => reportErrorsOf(() => inner?.unsubscribe());
     out.add(leave);
     const observer: Observer<T> = {
       next: (value) => out.next(value),

@@ -1,3 +1,4 @@
+import { isObservable } from 'rxjs';
 import { ConfigurationError } from './errors.js';
 
 export const DEFAULT_MAX_TURNS = 20;
@@ -11,4 +12,14 @@ export function requireNumber(name: string, value: unknown, minimum: number, max
   const shown = typeof value === 'number' ? value : `of the type ${value === null ? 'null' : typeof value}`;
   const atMost = maximum === Infinity ? '. Infinity is allowed.' : ` and at most ${maximum}.`;
   throw new ConfigurationError('options', `${name} is ${shown}.`, `Pass a number of at least ${minimum}${atMost}`);
+}
+
+/** A number without a default: a budget that is undefined would never be used up. */
+export const requireGiven = (name: string, value: unknown, minimum: number): void =>
+  requireNumber(name, value ?? null, minimum);
+
+/** A Promise would count as true, whatever it resolves to: a guard would allow everything. */
+export function requireAnswer(name: string, value: unknown): boolean {
+  if (!isObservable(value) && !(value instanceof Promise)) return Boolean(value);
+  throw new ConfigurationError('options', `${name} returned no boolean.`, 'Return true or false, not a Promise.');
 }

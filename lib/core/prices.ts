@@ -1,3 +1,5 @@
+import { ConfigurationError } from './errors.js';
+import { requireOptions } from './requireOptions.js';
 import type { Usage } from './usage.js';
 
 /** The prices of a model, per million tokens, in any currency. */
@@ -36,4 +38,17 @@ export function costOf(usage: Usage, prices: Prices): number {
     longCacheWriteInput * (prices.longCacheWriteInput ?? shortWrite) +
     output * prices.output;
   return cost / 1_000_000;
+}
+
+/** Without both, a cost would be NaN, which is never as much as a budget. */
+export function requirePrices(owner: string, prices: Partial<Prices>): void {
+  requireOptions(owner, prices, {
+    input: 'number',
+    output: 'number',
+    cachedInput: 'number',
+    cacheWriteInput: 'number',
+    longCacheWriteInput: 'number',
+  });
+  if (prices.input !== undefined && prices.output !== undefined) return;
+  throw new ConfigurationError('options', `${owner} have no \`input\` or no \`output\`.`, 'Pass both, in dollars.');
 }

@@ -118,7 +118,7 @@ function checkIds({ messages, results, waiting, nested = {} }: OpenCalls): void 
   for (const [index, { id }] of results.entries())
     check(open.delete(id), `open.results[${index}].id`, 'the id of a call of the turn');
   for (const id of Object.keys(nested))
-    check(open.delete(id), 'open.nested', 'an object whose keys are ids of calls without a result');
+    check(open.delete(id), 'open.nested', 'an object with the ids of calls without a result');
   for (const [index, { id, path: [outer = ''] = [] }] of waiting.entries()) {
     const isOpen = outer === '' ? open.delete(id) : Object.hasOwn(nested, outer);
     check(isOpen, `open.waiting[${index}].id`, 'the id of a call without a result');
@@ -158,7 +158,7 @@ const invalid = (path: string, expected: string) =>
   new ConfigurationError(
     'checkpoint',
     `The checkpoint is not valid: ${path} must be ${expected}.`,
-    'Pass the checkpoint as it was stored, complete and unchanged: JSON.parse(JSON.stringify(checkpoint)).',
+    'Pass it as it was stored: JSON.parse(JSON.stringify(checkpoint)).',
   );
 
 const wrongVersion = (version: unknown) =>

@@ -79,8 +79,7 @@ function convert(schema: StandardSchema, subject: string): JsonSchema {
   try {
     return jsonSchema.input({ target: 'draft-2020-12' }) as JsonSchema;
   } catch (error) {
-    const nextStep =
-      'Use types that JSON can represent: z.iso.datetime() or z.string() for a date, z.int() for a bigint.';
+    const nextStep = 'Use types of JSON: z.iso.datetime() for a date, z.int() for a bigint.';
     throw new ConfigurationError(
       'schema',
       `${subject}: this schema cannot be converted to JSON Schema: ${errorText(error)}.`,

@@ -1,21 +1,19 @@
 import { RivuletError } from './errors.js';
 import type { Fields } from './json/json.js';
 
+/** What did not happen in time, and what to do. */
 const timeoutTexts = {
-  connect: (limit: number) =>
-    `The server sent no headers within ${limit} ms. Raise or omit timeout.connect: some servers send them with the ` +
-    'first content.',
-  first: (limit: number) =>
-    `The model did not begin to respond within ${limit} ms. Raise or omit timeout.first: reasoning models can take ` +
-    'minutes.',
-  body: (limit: number) =>
-    `The model sent headers, and then nothing for ${limit} ms. Raise timeout.body to let it think.`,
-  each: (limit: number) =>
-    `The model sent nothing for ${limit} ms in the middle of its response. Raise timeout.each if that is expected.`,
-  turn: (limit: number) => `The turn did not end within ${limit} ms. Raise or omit timeout.turn.`,
-  tool: (limit: number) => `The tool did not finish within ${limit} ms.`,
-  run: (limit: number) => `The run did not end within ${limit} ms. Raise or omit timeout.run.`,
-};
+  connect: [
+    'The server sent no headers',
+    ' Raise or omit timeout.connect: some servers send them with the first content.',
+  ],
+  first: ['The model did not begin to respond', ' Raise or omit timeout.first: reasoning models can take minutes.'],
+  body: ['The model sent nothing after its headers', ' Raise timeout.body to let it think.'],
+  each: ['The model sent nothing more in its response', ' Raise timeout.each if that is expected.'],
+  turn: ['The turn did not end', ' Raise or omit timeout.turn.'],
+  tool: ['The tool did not finish', ''],
+  run: ['The run did not end', ' Raise or omit timeout.run.'],
+} as const;
 
 /** Something took longer than an option allows: `phase` names the limit. */
 export class TimeoutError extends RivuletError {
@@ -33,7 +31,8 @@ export class TimeoutError extends RivuletError {
     readonly phase: keyof typeof timeoutTexts,
     readonly milliseconds: number,
   ) {
-    super(timeoutTexts[phase](milliseconds));
+    const [what, remedy] = timeoutTexts[phase];
+    super(`${what} within ${milliseconds} ms.${remedy}`);
     Object.assign(this, { retryable: phase === 'connect' || phase === 'first' || phase === 'body' });
   }
 

@@ -50,6 +50,10 @@ export function addUsage(a: Counts | undefined, b: Counts | undefined): Usage {
   return usage;
 }
 
+/** Tools and models of users report anything: with NaN or less than 0, no budget would end a run. */
+export const validUsage = (usage: Usage | undefined): Usage =>
+  Object.fromEntries(Object.entries({ ...usage }).filter(([, tokens]) => tokens >= 0 && Number.isFinite(tokens)));
+
 /** The counts below zero, so that `addUsage` subtracts them. */
 export const negative = (usage: Usage): Usage =>
   Object.fromEntries(Object.entries(usage).map(([count, tokens]: [string, number]) => [count, -tokens]));

@@ -3,7 +3,7 @@ import type { Chunk } from '../core/chunk.js';
 import { errorToJson } from '../core/errors.js';
 import { isRecord } from '../core/json/json.js';
 import type { Model } from '../core/model.js';
-import { requireNumber } from '../core/options.js';
+import { requireAnswer, requireNumber } from '../core/options.js';
 import { continueAfterError } from '../protocol/continueAfterError.js';
 import { requestedDelay } from '../protocol/retryRequest.js';
 import { combinedError, compositeModel, firstModel, streamOf } from './composite.js';
@@ -72,7 +72,7 @@ export function fallback(
       let asked = order[0] ?? first;
       let attempt = 0;
       const next = (error: unknown, hasEmitted: boolean): Observable<Chunk> | undefined => {
-        if (!when(error)) return undefined;
+        if (!requireAnswer('when', when(error))) return undefined;
         rest(asked, error);
         errors.push(error);
         const model = order[errors.length];

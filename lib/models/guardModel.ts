@@ -5,7 +5,7 @@ import { createOperator } from '../core/createOperator.js';
 import { deriveModel } from '../core/deriveModel.js';
 import type { ToolCallEvent } from '../core/event.js';
 import type { Model } from '../core/model.js';
-import { requireNumber } from '../core/options.js';
+import { requireAnswer, requireNumber } from '../core/options.js';
 import { setUsageOfError } from '../core/usageOfError.js';
 import { GuardError } from '../core/runErrors.js';
 import type { Usage } from '../core/usage.js';
@@ -79,7 +79,7 @@ function guarded(isAllowed: IsAllowed, { whenRejected = 'end', window = 10_000 }
       return {
         next(chunk) {
           const wasRejected = rejection !== undefined;
-          rejection ??= content.completedBy(chunk).find((each) => !isAllowed(each));
+          rejection ??= content.completedBy(chunk).find((each) => !requireAnswer('isAllowed', isAllowed(each)));
           if (!rejection) {
             out.next(chunk);
           } else if (chunk.type === 'finish') {

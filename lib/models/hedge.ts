@@ -1,5 +1,5 @@
 import type { Model, ModelRequest } from '../core/model.js';
-import { requireNumber, MAX_TIMER_DELAY } from '../core/options.js';
+import { requireGiven, MAX_TIMER_DELAY } from '../core/options.js';
 import { compositeModel, firstModel, combinedError, streamOf } from './composite.js';
 import { asyncScheduler, Observable, Subscription, take, type Subscriber } from 'rxjs';
 import type { Chunk } from '../core/chunk.js';
@@ -43,7 +43,7 @@ export interface HedgeOptions {
  * @throws ConfigurationError `model` if there are no models, and `options` if `after` is not a number.
  */
 export function hedge(models: readonly Model[], { after }: HedgeOptions): Model {
-  requireNumber('after', after, 0);
+  requireGiven('after', after, 0);
   return compositeModel(firstModel('hedge', models), models, (request) => firstToAnswer(models, request, after));
 }
 

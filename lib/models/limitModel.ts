@@ -4,11 +4,11 @@ import { callModelWrapper } from '../core/callWrapper.js';
 import { deriveModel } from '../core/deriveModel.js';
 import type { Model, ModelRequest } from '../core/model.js';
 import { openResponse } from '../core/response.js';
-import { requireNumber } from '../core/options.js';
+import { requireGiven, requireNumber } from '../core/options.js';
 import { RateLimitError } from '../core/rateLimitError.js';
 import { createSemaphore } from '../core/semaphore.js';
 import { estimateTokens } from '../core/tokens.js';
-import { addUsage, type Usage } from '../core/usage.js';
+import { addUsage, validUsage, type Usage } from '../core/usage.js';
 
 export interface LimiterOptions {
   /** The maximum number of requests in any period of 60 seconds. Default: Infinity. */
@@ -73,7 +73,7 @@ export function createLimiter(options: LimiterOptions = {}): Limiter {
     admit: (request, chunks) =>
       defer(() => {
         const tokens = estimate(request);
-        requireNumber('The estimate of tokens', tokens, 0);
+        requireGiven('The estimate of tokens', tokens, 0);
         const error = whenFull === 'fail' ? fullError(tokens) : undefined;
         if (error) return throwError(() => error);
         return window.admit(tokens).pipe(
@@ -127,7 +127,7 @@ function correctTokens(window: RateWindow, admission: Admission) {
   let usage: Usage | undefined; // including retracted attempts
   return tap<Chunk>((chunk) => {
     if (chunk.type !== 'finish' && chunk.type !== 'retract') return;
-    usage = addUsage(usage, chunk.usage);
+    usage = addUsage(usage, validUsage(chunk.usage));
     if (usage.total !== undefined) window.correct(admission, usage.total);
   });
 }

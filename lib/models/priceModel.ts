@@ -1,13 +1,11 @@
 import type { Chunk } from '../core/chunk.js';
-import { ConfigurationError } from '../core/errors.js';
 import { callModelWrapper } from '../core/callWrapper.js';
 import { createOperator } from '../core/createOperator.js';
 import { deriveModel } from '../core/deriveModel.js';
 import { isRecord } from '../core/json/json.js';
 import type { Model } from '../core/model.js';
 import { openResponse } from '../core/response.js';
-import { costOf, type Prices } from '../core/prices.js';
-import { requireOptions } from '../core/requireOptions.js';
+import { costOf, requirePrices, type Prices } from '../core/prices.js';
 import { hasCounts, type Usage } from '../core/usage.js';
 import { setUsageOfError, usageOfError } from '../core/usageOfError.js';
 
@@ -51,18 +49,6 @@ export function priceModel(...args: readonly unknown[]) {
 
 const isOfOneModel = (prices: Prices | Readonly<Record<string, Prices>>): prices is Prices =>
   !Object.values(prices).some(isRecord);
-
-function requirePrices(owner: string, prices: Partial<Prices>): void {
-  requireOptions(owner, prices, {
-    input: 'number',
-    output: 'number',
-    cachedInput: 'number',
-    cacheWriteInput: 'number',
-    longCacheWriteInput: 'number',
-  });
-  if (prices.input !== undefined && prices.output !== undefined) return;
-  throw new ConfigurationError('options', `${owner} have no \`input\` or no \`output\`.`, 'Pass both, in dollars.');
-}
 
 const addCosts = (model: ModelId, prices: Prices | Readonly<Record<string, Prices>>) =>
   createOperator<Chunk, Chunk>((out) => {

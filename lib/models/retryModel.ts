@@ -5,7 +5,7 @@ import { deriveModel } from '../core/deriveModel.js';
 import { errorToJson, isRetryable } from '../core/errors.js';
 import { isRecord } from '../core/json/json.js';
 import type { Model, ModelRequest } from '../core/model.js';
-import { MAX_TIMER_DELAY, requireNumber } from '../core/options.js';
+import { MAX_TIMER_DELAY, requireAnswer, requireNumber } from '../core/options.js';
 import { openResponse } from '../core/response.js';
 import { continueAfterError } from '../protocol/continueAfterError.js';
 import { announceRetry, retryDelay } from '../protocol/retryRequest.js';
@@ -78,7 +78,7 @@ function retried({ count = 3, delay, when = isTransient }: RetryModelOptions = {
     defer(() => {
       let attempt = 0;
       const startOver = (error: unknown, hasEmitted: boolean): Observable<Chunk> | undefined => {
-        if (attempt >= count || !when(error)) return undefined;
+        if (attempt >= count || !requireAnswer('when', when(error))) return undefined;
         attempt++;
         const retry = { attempt, delay: delayBefore(error, attempt), error: errorToJson(error) };
         const next = announceRetry(openResponse(model, request), retry, request.stop);

@@ -4,7 +4,8 @@ import { checkKeepRecent, cutIndex, inputBefore, type KeepRecentOptions } from '
 import { readableParts, systemMessage, userMessage, type Message, type ReadablePart } from '../core/message.js';
 import type { Model, ModelRequest } from '../core/model.js';
 import { openResponse } from '../core/response.js';
-import { requireNumber } from '../core/options.js';
+import { requireGiven, requireNumber } from '../core/options.js';
+import { reportRejection } from '../core/reportUnhandled.js';
 import { estimateTokens, type CountTokens } from '../core/tokens.js';
 import { addUsage, type Usage } from '../core/usage.js';
 
@@ -61,7 +62,7 @@ const defaultInstructions =
 export function summarize(options: SummarizeOptions): (messages: readonly Message[]) => Observable<readonly Message[]> {
   const { model, when, keep = { messages: 10 }, maxOutputTokens, countTokens = estimateTokens, onSummary } = options;
   const { instructions = defaultInstructions } = options;
-  if (typeof when !== 'function') requireNumber('when', when, 1);
+  if (typeof when !== 'function') requireGiven('when', when, 1);
   requireNumber('maxOutputTokens', maxOutputTokens, 1, Number.MAX_SAFE_INTEGER);
   checkKeepRecent(keep);
   const isLong = typeof when === 'number' ? (messages: readonly Message[]) => countTokens(messages) > when : when;
@@ -84,7 +85,7 @@ export function summarize(options: SummarizeOptions): (messages: readonly Messag
       const lastOlder = messages[cut - 1];
       if (older.length === 0 || !lastOlder) return of(current);
       return summaryBy(model, requestFor(summary ? [summary, ...older] : older)).pipe(
-        tap((written) => onSummary?.(written)),
+        tap((written) => reportRejection(onSummary?.(written))),
         map(({ text }) => {
           if (text.trim() === '') return current;
           const message = userMessage(`Summary of the conversation so far:\n\n${text}`);

@@ -16,7 +16,14 @@ import { recordFailedRun, type FailedRun } from '../core/failedRun.js';
 import { isSameJson } from '../core/json/equal.js';
 import { finiteNumber, omitUndefined } from '../core/json/json.js';
 import { toJson } from '../core/json/toJson.js';
-import { answerOf, type Message } from '../core/message.js';
+import {
+  answerOf,
+  toolCallsOf,
+  unfinishedResult,
+  userMessage,
+  type Message,
+  type ToolResultPart,
+} from '../core/message.js';
 import { usageOfError } from '../core/usageOfError.js';
 import { addUsage, type Usage } from '../core/usage.js';
 import { RunContent } from './runContent.js';
@@ -75,6 +82,7 @@ export function endRun(
 class RunEnd implements OperatorHandlers<StreamEvent> {
   private readonly run: RunContent;
   private usage: Usage;
+  private readonly results: Map<string, ToolResultPart>;
   private last: TurnEvent | undefined;
   private waiting: OpenCalls | undefined;
 
@@ -83,8 +91,9 @@ class RunEnd implements OperatorHandlers<StreamEvent> {
     private state: RunState,
     private readonly options: EndRunOptions,
   ) {
-    const { emitted, ended } = options.resumed ?? {};
+    const { emitted, ended, open } = options.resumed ?? {};
     this.run = new RunContent(emitted);
+    this.results = new Map(open?.results.map((result) => [result.id, result]));
     this.usage = addUsage(state.usage, undefined);
     if (ended) this.last = { type: 'turn', turn: state.turn, next: null, ...ended };
   }
@@ -108,6 +117,9 @@ class RunEnd implements OperatorHandlers<StreamEvent> {
       case 'retract':
         run.retract(known.usage);
         break;
+      case 'toolResult':
+        this.results.set(known.id, known);
+        break;
       case 'toolUsage':
         run.turn.usage = addUsage(run.turn.usage, known.usage);
         break;
@@ -128,8 +140,10 @@ class RunEnd implements OperatorHandlers<StreamEvent> {
   error(thrown: unknown): void {
     const { run, last, state, options } = this;
     const { messages, text, thinking } = run.copy();
+    const calls = messages.slice(-1).flatMap(toolCallsOf);
+    const results = calls.map((call) => this.results.get(call.id) ?? unfinishedResult(call, 'cancelled'));
     const failedRun: FailedRun = {
-      messages,
+      messages: calls.length > 0 ? [...messages, userMessage(results)] : messages, // what has ended is not cancelled
       partialText: run.turn.partialText(),
       text,
       thinking,

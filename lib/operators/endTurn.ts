@@ -7,7 +7,7 @@ import { asKnownEvent } from '../core/eventGuards.js';
 import { omitUndefined, type JsonObject } from '../core/json/json.js';
 import { hasToolResults, type Message } from '../core/message.js';
 import { mergeMetadata, MetadataCollector, metadataOfRetracted } from '../core/metadata.js';
-import { addUsage, type Usage } from '../core/usage.js';
+import { addUsage, validUsage, type Usage } from '../core/usage.js';
 import type { Plain } from '../core/typesOf.js';
 
 export interface EndTurnOptions {
@@ -135,7 +135,7 @@ class TurnEnd implements OperatorHandlers<StreamEvent> {
 }
 
 function sumOfKnown(a: Usage | undefined, b: Usage | undefined): Usage | undefined {
-  return a && b ? addUsage(a, b) : (a ?? b);
+  return (a ?? b) && addUsage(validUsage(a), validUsage(b));
 }
 
 function isFollowed(state: RunState, messages: readonly Message[], reason: FinishReason): boolean {

@@ -4,6 +4,7 @@ import type { RetractChunk, RetryChunk } from '../core/chunk.js';
 import { turnFollows } from '../core/event.js';
 import type { RunResult, StreamEvent, ToolResultEvent, ToolStartEvent, TurnEvent } from '../core/event.js';
 import { asKnownEvent, isTurn } from '../core/eventGuards.js';
+import { reportRejection } from '../core/reportUnhandled.js';
 import { addUsage, type Usage } from '../core/usage.js';
 import { usageOfError } from '../core/usageOfError.js';
 import { createUsageCounter } from '../core/usageCounter.js';
@@ -79,7 +80,7 @@ export class RunObservation {
   start(): void {
     const { ended, open } = this.resumed ?? {};
     this.runStartTime = now();
-    this.observer.runStart?.();
+    reportRejection(this.observer.runStart?.());
     if (ended) return;
     this.startTurn();
     if (!open) this.startRequest();
@@ -103,14 +104,14 @@ export class RunObservation {
       case 'retry': {
         const { type: _, ...retry } = known;
         this.startRequest();
-        this.observer.retry?.({ turn, ...retry });
+        reportRejection(this.observer.retry?.({ turn, ...retry }));
         break;
       }
       case 'retract': {
         const { type: _, ...retract } = known;
         this.endTools({ outcome: 'unsubscribed' });
         this.startRequest();
-        this.observer.retract?.({ turn, ...retract });
+        reportRejection(this.observer.retract?.({ turn, ...retract }));
         break;
       }
       case 'message':
@@ -120,7 +121,7 @@ export class RunObservation {
         const { type: _, ...start } = known;
         this.startTurn();
         this.tools.set(known.id, { name: known.name, startTime: now() });
-        this.observer.toolStart?.({ turn, ...start });
+        reportRejection(this.observer.toolStart?.({ turn, ...start }));
         break;
       }
       case 'toolResult':
@@ -149,13 +150,13 @@ export class RunObservation {
     this.endTurn(end);
     const usage = addUsage(this.usage, usageOfError(end.error));
     const run = { ...end, usage, duration: now() - this.runStartTime };
-    this.observer.runEnd?.(result ? { ...run, result } : run);
+    reportRejection(this.observer.runEnd?.(result ? { ...run, result } : run));
   }
 
   private startTurn(): void {
     if (this.turnStartTime !== undefined) return;
     this.turnStartTime = now();
-    this.observer.turnStart?.({ turn: this.turn });
+    reportRejection(this.observer.turnStart?.({ turn: this.turn }));
   }
 
   private endTurn(end: Omit<ObservedEnd, 'duration'> & { readonly event?: TurnEvent }): void {
@@ -165,24 +166,22 @@ export class RunObservation {
     this.endRequest(inner);
     if (turnStartTime === undefined) return;
     this.turnStartTime = undefined;
-    this.observer.turnEnd?.({ turn, ...end, duration: now() - turnStartTime });
+    reportRejection(this.observer.turnEnd?.({ turn, ...end, duration: now() - turnStartTime }));
   }
 
   private startRequest(): void {
     this.startTurn();
     if (this.requestStartTime !== undefined) return;
     this.requestStartTime = now();
-    this.observer.requestStart?.({ turn: this.turn });
+    reportRejection(this.observer.requestStart?.({ turn: this.turn }));
   }
 
   private endRequest(end: Omit<ObservedEnd, 'duration'>): void {
     const { turn, requestStartTime, firstChunkTime } = this;
     if (requestStartTime === undefined) return;
     this.requestStartTime = this.firstChunkTime = undefined;
-    const request = { turn, ...end, duration: now() - requestStartTime };
-    this.observer.requestEnd?.(
-      firstChunkTime === undefined ? request : { ...request, timeToFirstChunk: firstChunkTime - requestStartTime },
-    );
+    const first = firstChunkTime === undefined ? {} : { timeToFirstChunk: firstChunkTime - requestStartTime };
+    reportRejection(this.observer.requestEnd?.({ turn, ...end, duration: now() - requestStartTime, ...first }));
   }
 
   private endTools(end: Omit<ObservedEnd, 'duration'>): void {
@@ -193,6 +192,7 @@ export class RunObservation {
     const tool = this.tools.get(id);
     if (!tool) return;
     this.tools.delete(id);
-    this.observer.toolEnd?.({ turn: this.turn, id, name: tool.name, ...end, duration: now() - tool.startTime });
+    const ended = { turn: this.turn, id, name: tool.name, ...end, duration: now() - tool.startTime };
+    reportRejection(this.observer.toolEnd?.(ended));
   }
 }

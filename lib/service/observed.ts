@@ -1,7 +1,7 @@
 import { defer, Subject, tap, type MonoTypeOperatorFunction, type Observable, type ObservableInput } from 'rxjs';
 import type { Checkpoint } from '../core/checkpoint.js';
 import type { RunEvent, StreamEvent } from '../core/event.js';
-import { reportUnhandled } from '../core/reportUnhandled.js';
+import { reportErrorsOf, reportUnhandled } from '../core/reportUnhandled.js';
 import { RequestError } from './http/requestError.js';
 import { hasNoOutcome, RunNotFoundError } from './runs/runErrors.js';
 import { isReplayed } from './runs/replayed.js';
@@ -89,10 +89,6 @@ export function reportOnce(onError: (thrown: unknown) => void = reportUnhandled)
       if (reported.has(thrown) || isNoNews(thrown)) return;
       reported.add(thrown);
     }
-    try {
-      onError(thrown);
-    } catch (error) {
-      reportUnhandled(error);
-    }
+    reportErrorsOf(() => onError(thrown));
   };
 }

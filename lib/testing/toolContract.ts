@@ -1,7 +1,6 @@
 import { concat, defer, filter, firstValueFrom, from, NEVER, Subject, tap, throwError, timeout } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { createAgent } from '../agent/createAgent.js';
-import { throwUnhandled } from '../core/createOperator.js';
 import { asKnownEvent, isToolResult } from '../core/eventGuards.js';
 import type { CallAnswers } from '../core/approval.js';
 import type { StreamEvent } from '../core/event.js';
@@ -131,7 +130,7 @@ class ToolUse {
 
   async cancel(): Promise<void> {
     const running = new Promise<void>((resolve) => (this.started = resolve));
-    const subscription = this.run([this.options.arguments]).subscribe({ error: throwUnhandled });
+    const subscription = this.run([this.options.arguments]).subscribe();
     await this.first(from(running), 'a call did not start');
     subscription.unsubscribe();
     this.isCancelled = true;

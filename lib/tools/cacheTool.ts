@@ -3,6 +3,7 @@ import { asksInside, maybeAsks } from '../core/askingTool.js';
 import { callToolWrapper } from '../core/callWrapper.js';
 import { ConfigurationError } from '../core/errors.js';
 import { canonicalJson } from '../core/json/canonical.js';
+import { toJson } from '../core/json/toJson.js';
 import type { JsonValue } from '../core/json/json.js';
 import { requireNumber } from '../core/options.js';
 import { isMarkedProgress } from '../core/progress.js';
@@ -10,7 +11,10 @@ import type { Tool } from '../core/tool.js';
 import { wrapTool, type ArgumentsOf, type ContextOf, type ToolValue } from './wrapTool.js';
 
 export interface CacheToolOptions<T extends Tool = Tool> {
-  /** Identifies equal calls; the order of keys does not matter. Default: the arguments, as the model sent them. */
+  /**
+   * Identifies equal calls, as JSON; the order of keys does not matter. A call for which it is undefined is not cached.
+   * Default: the arguments, as the model sent them.
+   */
   readonly key?: ((args: ArgumentsOf<T>, context: ContextOf<T>) => JsonValue) | undefined;
   /** The maximum number of results; beyond it, the least recently used is removed. Default: 1000. */
   readonly size?: number | undefined;
@@ -115,7 +119,9 @@ function cacheResults(key: NonNullable<CacheToolOptions['key']>, size: number, t
 
   return (run: Observable<ToolValue>, args: unknown, context: ContextOf<Tool>) =>
     defer(() => {
-      const id = canonicalJson(key(args, context));
+      const given: unknown = key(args, context);
+      if (given === undefined) return run; // calls without a key are not equal: one user would get another's result
+      const id = canonicalJson(toJson(given)); // throws for a Map or a Promise, which would all have the text `{}`
       const found = useCached(id);
       return found ? of(found.result) : (running.get(id) ?? start(id, run));
     });

@@ -1,5 +1,5 @@
 import { callToolWrapper } from '../core/callWrapper.js';
-import { requireNumber } from '../core/options.js';
+import { requireGiven } from '../core/options.js';
 import type { Tool } from '../core/tool.js';
 import { runTool } from '../operators/execute/runTool.js';
 import type { ArgumentsOf, ContextOf } from './wrapTool.js';
@@ -32,7 +32,7 @@ export function deadlineTool(...args: readonly unknown[]) {
 }
 
 function withDeadline(deadline: number) {
-  requireNumber('deadline', deadline, 0);
+  requireGiven('deadline', deadline, 0);
   return <T extends Tool>(tool: T): T =>
     tool.execute
       ? {

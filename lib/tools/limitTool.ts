@@ -2,7 +2,7 @@ import { concat, defer, Observable } from 'rxjs';
 import { mayAskInside } from '../core/askingTool.js';
 import { callToolWrapper } from '../core/callWrapper.js';
 import type { OuterRun } from '../core/nested.js';
-import { requireNumber } from '../core/options.js';
+import { requireGiven } from '../core/options.js';
 import { createSemaphore, type Semaphore } from '../core/semaphore.js';
 import type { Tool } from '../core/tool.js';
 import { wrapTool, type ToolValue } from './wrapTool.js';
@@ -45,7 +45,7 @@ export function limitTool(...args: readonly unknown[]) {
 }
 
 function limited({ concurrency }: LimitToolOptions) {
-  requireNumber('concurrency', concurrency, 1);
+  requireGiven('concurrency', concurrency, 1);
   return <T extends Tool>(tool: T): T => {
     const semaphore = createSemaphore(concurrency); // each tool has a limit of its own
     return wrapTool(tool, (run, _args, { outer }) =>

@@ -1,6 +1,6 @@
 import { defer, EMPTY, retry, throwIfEmpty, timer, type ObservableInput } from 'rxjs';
 import { callToolWrapper } from '../core/callWrapper.js';
-import { MAX_TIMER_DELAY, requireNumber } from '../core/options.js';
+import { MAX_TIMER_DELAY, requireAnswer, requireNumber } from '../core/options.js';
 import type { Tool } from '../core/tool.js';
 import { ToolFailure } from '../operators/execute/toolFailure.js';
 import { wrapTool } from './wrapTool.js';
@@ -53,9 +53,9 @@ function retried({ count = 3, delay = exponentialDelay, when = () => true }: Ret
       retry({
         count,
         delay: (error: unknown, retryCount) =>
-          defer(() => (!isDecision(error) && when(error) ? wait(error, retryCount) : EMPTY)).pipe(
-            throwIfEmpty(() => error),
-          ),
+          defer(() =>
+            !isDecision(error) && requireAnswer('when', when(error)) ? wait(error, retryCount) : EMPTY,
+          ).pipe(throwIfEmpty(() => error)),
       }),
     ),
   );

@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { firstValueFrom, lastValueFrom, toArray } from 'rxjs';
 import * as z from 'zod';
 import { createAgent } from '../../lib/agent/createAgent.js';
+import { ConfigurationError } from '../../lib/core/errors.js';
 import { startState } from '../../lib/core/event.js';
 import type { RunState } from '../../lib/core/event.js';
 import { isTurn } from '../../lib/core/eventGuards.js';
@@ -40,6 +41,19 @@ const look = anyTool('look', () => 'nothing');
 const agentWith = (stopWhen: StopWhen) => createAgent({ model: endless(), tools: [look], stopWhen });
 
 describe('the conditions of stopWhen', () => {
+  it.each<[string, unknown]>([
+    ['no price', {}],
+    ['no price of the output', { input: 1 }],
+    ['no price of the input', { output: 1 }],
+    ['NaN', { input: NaN, output: 1 }],
+    ['a text', { input: '1', output: 1 }],
+    ['a misspelt price', { input: 1, output: 1, cachedinput: 1 }],
+    ['a number', 5],
+    ['null', null],
+  ])('costBudget refuses prices with %s: their cost would never reach the budget', (_, wrong) => {
+    expect(() => costBudget({ prices: wrong as never, max: 1 })).toThrow(ConfigurationError);
+  });
+
   it.each([
     ['turnCount', turnCount(3), [stateOf(2), stateOf(3), stateOf(4)], [false, true, true]],
     [

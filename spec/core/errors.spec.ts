@@ -146,8 +146,7 @@ const samples: readonly (readonly [InstanceType<typeof RivuletError>, object])[]
     new TimeoutError('each', 500),
     {
       code: 'timeout',
-      message:
-        'The model sent nothing for 500 ms in the middle of its response. Raise timeout.each if that is expected.',
+      message: 'The model sent nothing more in its response within 500 ms. Raise timeout.each if that is expected.',
       retryable: false,
       phase: 'each',
       milliseconds: 500,

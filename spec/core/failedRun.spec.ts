@@ -1,7 +1,8 @@
-import { describe, expect, it } from '@jest/globals';
-import { Subject, concat, of, throwError } from 'rxjs';
+import { describe, expect, it, jest } from '@jest/globals';
+import { NEVER, Subject, concat, of, tap, throwError } from 'rxjs';
 import * as z from 'zod';
 import { createAgent } from '../../lib/agent/createAgent.js';
+import type { Checkpoint } from '../../lib/core/checkpoint.js';
 import type { Chunk } from '../../lib/core/chunk.js';
 import { ProviderError } from '../../lib/core/errors.js';
 import type { RunEvent } from '../../lib/core/event.js';
@@ -143,5 +144,60 @@ describe('failedRunOf', () => {
     expect(second).toBeInstanceOf(ProviderError);
     expect(second).toMatchObject({ code: 'provider', message: failure.message, retryable: true, cause: failure });
     expect(JSON.stringify(second)).toBe(JSON.stringify(failure));
+  });
+
+  /** What fails a run while its second tool works. */
+  const failures: readonly (readonly [string, (failure: Subject<never>) => Options])[] = [
+    ['its time is over', () => ({ timeout: { run: 10 } })],
+    ['the time of the turn is over', () => ({ timeout: { turn: 10 } })],
+    ['`stop` fails', (stop) => ({ run: { stop } })],
+    ['`prompts` fails', (prompts) => ({ run: { prompts } })],
+    ['`answers` fails', (answers) => ({ run: { answers } })],
+    ['`cancel` fails', (cancel) => ({ run: { cancel } })],
+  ];
+  interface Options {
+    readonly timeout?: { readonly run?: number; readonly turn?: number };
+    readonly run?: object;
+  }
+  const settings = [
+    ['one after the other', {}],
+    ['at the same time', { toolConcurrency: 2 }],
+    ['early', { eagerTools: true, toolConcurrency: 2 }],
+  ] as const;
+  const rows = failures.flatMap(([shown, options]) =>
+    settings.map(([order, setting]) => ({ shown, options, order, setting })),
+  );
+
+  it.each(rows)('has the result of a call that had ended, of calls $order, when $shown', ({ options, setting }) => {
+    jest.useFakeTimers();
+    try {
+      const failure = new Subject<never>();
+      const { timeout, run = {} } = options(failure);
+      const work = tool({ name: 'work', description: '', execute: () => NEVER });
+      const model = scriptedModel([[toolCall('look', {}, 'c1'), toolCall('work', {}, 'c2')]]);
+      const agent = createAgent({ model, tools: [look, work], timeout, ...setting });
+      const saved: Checkpoint[] = [];
+      const first = observe(
+        agent
+          .stream('Hi', { checkpoints: true, ...run })
+          .pipe(tap((event) => event.type === 'checkpoint' && saved.push(event.checkpoint))),
+      );
+      if (failure.observed) failure.error(busy());
+      jest.advanceTimersByTime(20);
+      const result = { type: 'toolResult', id: 'c1', name: 'look', result: 'rain' };
+      const [call, results] = failedRunOf(first.error)?.messages ?? [];
+      expect(results?.parts).toMatchObject([result, { id: 'c2', code: 'cancelled' }]);
+      const sent = repairHistory([userMessage('Hi'), ...(failedRunOf(first.error)?.messages ?? [])]);
+      expect([sent.length, sent.at(-1)]).toEqual([3, results]);
+
+      const checkpoint = JSON.parse(JSON.stringify(saved.at(-1))) as Checkpoint;
+      const again = new Subject<never>();
+      const resumed = observe(agent.resume(checkpoint, options(again).run));
+      if (again.observed) again.error(busy());
+      jest.advanceTimersByTime(20);
+      expect(failedRunOf(resumed.error)?.messages).toEqual([call, results]);
+    } finally {
+      jest.useRealTimers();
+    }
   });
 });

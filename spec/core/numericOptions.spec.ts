@@ -249,8 +249,21 @@ describe('numeric options', () => {
     ['1n', 1n],
     ['-Infinity', -Infinity],
   ] as const;
+  /** Without a default: undefined would be no limit at all. */
+  const required: ReadonlySet<string> = new Set([
+    'HedgeOptions.after',
+    'LimitToolOptions.concurrency',
+    'LimiterOptions.estimate',
+    'SummarizeOptions.when',
+    'a deadline',
+    'a cost',
+    'a number of turns',
+    'a number of tokens',
+    'a time',
+    'a number of repetitions',
+  ]);
   const rows = Object.keys(options).flatMap((name) =>
-    values
+    [...values, ...(required.has(name) ? ([['undefined', undefined]] as const) : [])]
       .filter(([shown]) => !(shown.startsWith('-') && isSent(name)) && accepted[name] !== shown)
       .map(([shown, value]) => ({ name, shown, value, use: options[name] ?? none })),
   );

@@ -1,6 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { defer, NEVER, throwError } from 'rxjs';
+import { defer, NEVER, of, throwError } from 'rxjs';
 import { HttpError } from '../../lib/core/errors.js';
+import type { Model } from '../../lib/core/model.js';
+import { fallback } from '../../lib/models/fallback.js';
+import { guardModel } from '../../lib/models/guardModel.js';
 import { hedge } from '../../lib/models/hedge.js';
 import { retryModel } from '../../lib/models/retryModel.js';
 import { idleTimeout } from '../../lib/protocol/idleTimeout.js';
@@ -27,6 +30,30 @@ function failing() {
   });
   return { attempts, source };
 }
+
+describe('requireAnswer', () => {
+  const ask = (model: Model) => observe(model.stream(request));
+  const broken = () => scriptedModel([['part', { error: new Error('broken') }], 'again']);
+  const fail = anyTool('f', () => throwError(() => new Error('broken')));
+  /** By the option: what asks, and what must not follow a Promise that counts as true. */
+  const predicates: readonly (readonly [string, (answer: () => never) => unknown])[] = [
+    ['isAllowed', (answer) => ask(guardModel(scriptedModel(['A secret.']), answer)).error],
+    ['when', (answer) => ask(retryModel(broken(), { when: answer, delay: 0 })).error],
+    ['when', (answer) => ask(fallback([broken(), broken()], { when: answer })).error],
+    ['when', (answer) => observe(callTool(retryTool(fail, { when: answer, delay: 0 }))).values[0]],
+  ];
+  const answers: readonly (readonly [string, unknown])[] = [
+    ['a Promise of false', Promise.resolve(false)],
+    ['a Promise of true', Promise.resolve(true)],
+    ['an Observable of false', of(false)],
+  ];
+  const rows = predicates.flatMap(([name, use]) => answers.map(([shown, answer]) => ({ name, use, shown, answer })));
+
+  it.each(rows)('requireAnswer refuses $shown of $name: it would count as true', ({ name, use, answer }) => {
+    const refused = use(() => answer as never);
+    expect(refused instanceof Error ? refused.message : refused).toContain(`${name} returned no boolean.`);
+  });
+});
 
 describe('MAX_TIMER_DELAY', () => {
   beforeEach(() => void jest.useFakeTimers());

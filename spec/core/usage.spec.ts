@@ -1,5 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
-import { addUsage, usageOf } from '../../lib/core/usage.js';
+import { createAgent } from '../../lib/agent/createAgent.js';
+import type { Checkpoint } from '../../lib/core/checkpoint.js';
+import type { Chunk } from '../../lib/core/chunk.js';
+import { hasToolResults } from '../../lib/core/message.js';
+import { addUsage, usageOf, type Usage } from '../../lib/core/usage.js';
+import { scriptedModel, toolCall } from '../../lib/testing/index.js';
+import { observe } from '../support/observe.js';
+import { anyTool, payTool } from '../support/toolCalls.js';
 
 describe('addUsage', () => {
   it('addUsage adds field by field, and keeps unknown counts absent', () => {
@@ -12,6 +19,35 @@ describe('addUsage', () => {
     expect(addUsage(undefined, undefined)).toEqual({});
     expect(addUsage({}, { cachedInput: 4, cacheWriteInput: 5 })).toEqual({ cachedInput: 4, cacheWriteInput: 5 });
     expect(Object.keys(addUsage({ input: 1 }, {}))).toEqual(['input']);
+  });
+});
+
+describe('what tools and models report as usage', () => {
+  it.each<[string, unknown]>([
+    ['NaN', { input: NaN, output: 2 }],
+    ['less than 0', { input: 3, output: 2, total: -5 }],
+    ['a text', { input: '5' }],
+    ['a bigint', { input: 5n }],
+    ['an object', { input: { tokens: 5 } }],
+    ['a cost that is a text', { cost: '1' }],
+  ])('validUsage omits %s, so that budgets hold and a checkpoint can be resumed', (_, reported) => {
+    const usage = reported as Usage;
+    const report = anyTool('report', (_args, context) => {
+      context.usage(usage);
+      return 'reported';
+    });
+    const finish: Chunk = { type: 'finish', reason: 'toolCalls', usage };
+    const agent = createAgent({
+      model: scriptedModel(({ messages }) =>
+        messages.some(hasToolResults) ? 'Done.' : [toolCall('report'), toolCall('pay', {}, 'c2'), finish],
+      ),
+      tools: [report, payTool()],
+    });
+    const waiting = observe(agent.run('Go.', { checkpoints: true })).values[0];
+    for (const tokens of Object.values(waiting?.usage ?? {})) expect(Number.isFinite(tokens)).toBe(true);
+    const checkpoint = JSON.parse(JSON.stringify(waiting?.checkpoint)) as Checkpoint;
+    const rest = observe(agent.resumeRun(checkpoint, { decisions: { c2: { approve: true } } }));
+    expect(rest).toMatchObject({ values: [{ answer: 'Done.' }], error: undefined });
   });
 });
 

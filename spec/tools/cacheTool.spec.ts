@@ -22,6 +22,15 @@ const counter = () => {
   let executions = 0;
   return anyTool('count', () => ++executions);
 };
+class Place {
+  readonly #city: string;
+  constructor(city: string) {
+    this.#city = city;
+  }
+  get city() {
+    return this.#city;
+  }
+}
 const resultOf = (...call: Parameters<typeof callTool>) => observe(callTool(...call)).values.at(-1);
 
 describe('cacheTool', () => {
@@ -45,6 +54,31 @@ describe('cacheTool', () => {
     expect(resultOf(cached, { city: 'Oslo' })).toBe(1);
     expect(resultOf(cached, { city: 'OSLO', days: 3 })).toBe(1);
     expect(resultOf(cached, { city: 'Rome' })).toBe(2);
+  });
+
+  it.each<[string, (city: string) => unknown]>([
+    ['undefined', () => undefined],
+    ['NaN', () => NaN],
+    ['a Map', (city) => new Map([['city', city]])],
+    ['a Set in a list', (city) => [new Set([city])]],
+    ['search parameters', (city) => new URLSearchParams({ city })],
+    ['headers', (city) => new Headers({ city })],
+    ['a Promise', (city) => Promise.resolve(city)],
+    ['a function', (city) => () => city],
+    ['a symbol', (city) => Symbol(city)],
+    ['a bigint', (city) => BigInt(city.length)],
+    ['an expression', (city) => new RegExp(city)],
+    ['bytes', (city) => new TextEncoder().encode(city)],
+    ['an error', (city) => new Error(city)],
+    ['an object with a private field', (city) => new Place(city)],
+  ])('cacheTool never gives the result of one call to another if `key` returns %s', (_, key) => {
+    const cached = cacheTool(
+      anyTool('echo', ({ city }) => city),
+      { key: ({ city }: { city: string }) => key(city) as never } as object,
+    );
+    const [first, second] = [resultOf(cached, { city: 'Oslo' }), resultOf(cached, { city: 'Rome' })];
+    expect(first).toMatch(/^Oslo$|JSON|serialize/);
+    expect(second).toMatch(/^Rome$|JSON|serialize/);
   });
 
   it('cacheTool uses a result until `ttl` has passed', () =>

@@ -89,8 +89,8 @@ const remedies: Readonly<Record<string, string>> = {
   Map: 'Return Object.fromEntries(map).',
   Set: 'Return [...set].',
   Headers: 'Return Object.fromEntries(headers).',
-  URLSearchParams: 'Return Object.fromEntries(searchParams) or searchParams.toString().',
-  Response: 'Return await response.json() or await response.text().',
+  URLSearchParams: 'Return searchParams.toString().',
+  Response: 'Return await response.json().',
   Promise: 'Await it first.',
 };
 

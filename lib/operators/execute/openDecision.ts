@@ -4,10 +4,11 @@ import { isDecision, type Approve, type CallAnswers, type Decision, type Waiting
 import type { ResumedTurn } from '../../core/checkpoint.js';
 import { errorText } from '../../core/errors.js';
 import type { ToolResultEvent, ToolWaitingEvent } from '../../core/event.js';
-import { ignoreTeardownErrors, isolateTeardown, subscribeIsolated } from '../../core/ignoreTeardownErrors.js';
+import { isolateTeardown, subscribeIsolated } from '../../core/ignoreTeardownErrors.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { toJson } from '../../core/json/toJson.js';
 import { toolErrorTexts, type Message, type ToolCallPart } from '../../core/message.js';
+import { reportErrorsOf } from '../../core/reportUnhandled.js';
 import { after } from '../../core/timeLimit.js';
 import type { ApprovalContext, Tool } from '../../core/tool.js';
 import { cancellation, failedResult, ToolFailure } from './toolFailure.js';
@@ -64,7 +65,7 @@ export class OpenDecision implements Observer<DecisionEvent> {
 
   /** Nothing more is emitted, not even by `approve`. */
   unsubscribe(): void {
-    ignoreTeardownErrors(() => this.subscriber?.unsubscribe());
+    reportErrorsOf(() => this.subscriber?.unsubscribe());
   }
 
   next(event: DecisionEvent): void {

@@ -1,5 +1,5 @@
 import { asyncScheduler, type Subscription } from 'rxjs';
-import { ignoreTeardownErrors } from '../../core/ignoreTeardownErrors.js';
+import { reportErrorsOf } from '../../core/reportUnhandled.js';
 import { MAX_TIMER_DELAY } from '../../core/options.js';
 
 /** The means to end a running tool (output, signal, deadline): `ToolExecution` uses them, for `CallRound.cancel`. */
@@ -34,7 +34,7 @@ export class ToolCancellation {
   /** An error of the tool's own cleanup does not end the run. */
   release(): void {
     this.timer?.unsubscribe();
-    ignoreTeardownErrors(() => this.output?.unsubscribe());
+    reportErrorsOf(() => this.output?.unsubscribe());
   }
 
   abort(): void {

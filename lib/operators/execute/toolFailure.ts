@@ -1,8 +1,8 @@
-import { throwUnhandled } from '../../core/createOperator.js';
 import { errorText } from '../../core/errors.js';
 import type { ToolResultEvent } from '../../core/event.js';
 import { omitUndefined, type JsonObject } from '../../core/json/json.js';
 import { toolErrorTexts, type ToolCallPart, type ToolErrorCode } from '../../core/message.js';
+import { reportErrorsOf } from '../../core/reportUnhandled.js';
 import { TimeoutError } from '../../core/timeoutError.js';
 
 /** Any other exception has the code `failed`. */
@@ -41,7 +41,6 @@ function describeFailure(thrown: unknown): FailureFields {
 export const editedArguments = ({ arguments: args }: ToolCallPart, isEdited: boolean) =>
   isEdited ? { arguments: args } : {};
 
-/** What `onToolError` throws is reported as RxJS reports unhandled errors. */
 export function failedResult(
   call: ToolCallPart,
   thrown: unknown,
@@ -49,12 +48,6 @@ export function failedResult(
 ): ToolResultEvent {
   const { id, name } = call;
   const failure = describeFailure(thrown);
-  if (failure.code === 'failed' && onToolError) {
-    try {
-      onToolError(thrown, call);
-    } catch (error) {
-      throwUnhandled(error);
-    }
-  }
+  if (failure.code === 'failed') reportErrorsOf(() => onToolError?.(thrown, call));
   return { type: 'toolResult', id, name, error: errorText(thrown), ...failure };
 }

@@ -1,5 +1,6 @@
-import { defer, from, isObservable, Observable, type Observer, type Unsubscribable } from 'rxjs';
+import { from, isObservable, Observable, type Observer, type Unsubscribable } from 'rxjs';
 import { isMarkedProgress } from '../../core/progress.js';
+import { reportErrorsOf } from '../../core/reportUnhandled.js';
 
 /** The tool still runs after its last value, which is therefore progress. */
 export const busy = Symbol('busy');
@@ -63,9 +64,9 @@ function fromAsyncIterable(iterable: AsyncIterable<unknown>): Observable<unknown
   });
 }
 
-/** A generator runs its `finally` blocks. RxJS reports their errors as unhandled. */
+/** A generator runs its `finally` blocks. */
 function closeIterator(iterator: AsyncIterator<unknown>): void {
-  defer(() => Promise.resolve(iterator.return?.())).subscribe();
+  reportErrorsOf(() => iterator.return?.());
 }
 
 /** The interop method has two names, and RxJS looks for only one of them. */

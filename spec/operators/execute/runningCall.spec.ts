@@ -699,26 +699,6 @@ describe('RunningCall', () => {
       });
     });
 
-    it('RunningCall throws the error asynchronously when there is no handler', () => {
-      jest.useFakeTimers();
-      try {
-        const { values } = observe(
-          turnOf(callOf('torn')).pipe(
-            executeTools([
-              anyTool(
-                'torn',
-                failingTeardown((out) => out.complete()),
-              ),
-            ]),
-          ),
-        );
-        expect(() => jest.advanceTimersByTime(100)).toThrow('from the teardown');
-        expect(values.at(-1)).toEqual(finishOf());
-      } finally {
-        jest.useRealTimers();
-      }
-    });
-
     it('RunningCall reports the error of a tool that ends synchronously, and the error of a tool that is unsubscribed', () => {
       const unhandled: unknown[] = [];
       withHandler(
