@@ -89,7 +89,8 @@ export function webSocketTransport(
       key,
       idle,
       onClose: () => connections.delete(created),
-      sendElsewhere: (body, signal) => send(address, headers, body, signal),
+      // The class may throw.
+      sendElsewhere: (body, signal) => new Promise((resolve) => resolve(send(address, headers, body, signal))),
     });
     connections.add(created);
     return created;
@@ -118,7 +119,8 @@ export function webSocketTransport(
     }),
     steer: (model, prompts) =>
       steeredModel(model, prompts, (response, content) => {
-        for (const connection of connections) connection.steer(response, content);
+        const [connection, other] = [...connections].filter((one) => one.receives(response));
+        if (!other) connection?.steer(response, content); // two servers may use the same id
       }),
     close: () => {
       for (const connection of connections) connection.close();
