@@ -68,7 +68,10 @@ function sendCall(
   { more, asking }: { readonly more?: JsonObject; readonly asking?: Asking } = {},
 ): Observable<CallToolResult | Progress<McpProgress>> {
   const { outputSchema: _, ...toolDefinition } = definition;
-  const limits = { resetTimeoutOnProgress, ...omitUndefined({ timeout, maxTotalTimeout }) };
+  const limits = {
+    resetTimeoutOnProgress,
+    ...omitUndefined({ timeout: timeout && Math.min(timeout, MAX_TIMER_DELAY), maxTotalTimeout }),
+  };
   return fromRequest<CallToolResult | Progress<McpProgress>>((signal, next) => {
     const onprogress = (notification: ProgressNotification) => next(progress(toProgress(notification)));
     const allowInputRequired = more !== undefined;

@@ -266,6 +266,26 @@ async function steered(sendElsewhere = () => Promise.reject(new Error('elsewhere
 }
 
 describe('webSocketTransport', () => {
+  it.each([Infinity, 2 ** 31])('webSocketTransport keeps an idle connection for %d ms', async (idle) => {
+    let count = 0;
+    const counted = class extends serverOf(() => 'answers', 'at once') {
+      constructor() {
+        super();
+        count++;
+      }
+    };
+    const sockets = webSocketTransport(counted, { idle });
+    opened.push(sockets);
+    const model = openai('m', { apiKey: 'none', fetch: sockets.fetch });
+    jest.useFakeTimers({ doNotFake: ['queueMicrotask', 'nextTick', 'setImmediate'] });
+    for (const who of ['ann', 'bob']) {
+      expect(await textOf(model, who)).toBe(`text of ${who}`);
+      jest.advanceTimersByTime(1000);
+    }
+    jest.useRealTimers();
+    expect(count).toBe(1);
+  });
+
   it.each([
     [10, 0],
     [2000, 1],

@@ -4,7 +4,7 @@ import { requireNumber } from '../../../core/options.js';
 import { RunFullError, RunNotFoundError, RunTakenError } from '../../runs/runErrors.js';
 import type { RunLog } from '../../ports/runLog.js';
 import { createRunReader, eventsOf, followTail, messageOf, requirePosition, type Tail } from '../followTail.js';
-import { numberWrites } from '../numberedWrites.js';
+import { MAX_WRITE_INTERVAL, numberWrites } from '../numberedWrites.js';
 import { createWakeUps } from '../wakeUps.js';
 import { evaluate, retryConnection, type RedisClient, type RedisScript } from './client.js';
 import { APPEND, END, FULL, READ, SEND, STATE } from './scripts.js';
@@ -71,7 +71,7 @@ export function redisLog(client: RedisClient, options: RedisLogOptions = {}): Ru
   const { pollInterval = notifications ? 5000 : 250 } = options;
   requireNumber('maxAge', maxAge, 1);
   requireNumber('retryTime', retryTime, 0);
-  requireNumber('writeInterval', writeInterval, 0);
+  requireNumber('writeInterval', writeInterval, 0, MAX_WRITE_INTERVAL);
   requireNumber('pollInterval', pollInterval, 1);
   const wakeUps = createWakeUps(notifications, pollInterval);
 
