@@ -3,7 +3,7 @@ import type { Checkpoint } from '../core/checkpoint.js';
 import type { RunEvent, StreamEvent } from '../core/event.js';
 import { reportUnhandled } from '../core/reportUnhandled.js';
 import { RequestError } from './http/requestError.js';
-import { hasNoOutcome, RunNotFoundError } from './runs/runErrors.js';
+import { AgUiRequestError, hasNoOutcome, RunNotFoundError } from './runs/runErrors.js';
 import { isReplayed } from './runs/replayed.js';
 import { descriptionOf } from './runs/trustedDescription.js';
 
@@ -82,6 +82,7 @@ export function reportOnce(onError: (thrown: unknown) => void = reportUnhandled)
   const isNoNews = (thrown: object) =>
     hasNoOutcome(thrown) ||
     thrown instanceof RunNotFoundError ||
+    thrown instanceof AgUiRequestError ||
     thrown instanceof RequestError ||
     descriptionOf(thrown) !== undefined;
   return (thrown) => {

@@ -71,7 +71,7 @@ export class ToolCalls {
       'gen_ai.operation.name': 'execute_tool',
       ...metricAttributes,
       'gen_ai.tool.call.id': nameText(id),
-      ...(tool ? { 'gen_ai.tool.description': tool.description } : {}),
+      ...(tool ? { 'gen_ai.tool.description': nameText(tool.description) } : {}),
       ...(telemetry.content ? { 'gen_ai.tool.call.arguments': JSON.stringify(args) } : {}),
     };
     const operation = new Operation(

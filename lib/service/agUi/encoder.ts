@@ -9,7 +9,6 @@ import type { ServerSentEventsOptions } from '../../transport/serverSentEvents.j
 import { customEvent } from '../../transport/agUi/customEvents.js';
 import { MessageEncoder } from './messageEncoder.js';
 import { finishedEvent, type OutcomeOptions } from './outcome.js';
-import { AgUiRequestError } from './request.js';
 import { Subagents } from './subagents.js';
 import { AG_UI_VERSION, turnsMark } from '../../transport/agUi/marks.js';
 import type { AgUiEvent, RunAgentInput } from '../../transport/agUi/protocol.js';
@@ -141,7 +140,7 @@ export class AgUiEncoder {
   }
 
   private errorEvent(thrown: unknown): AgUiEvent {
-    const { describeError: describe = describeForClient, onError } = this.options;
+    const { describeError: describe = describeError, onError } = this.options;
     let described;
     try {
       onError?.(thrown);
@@ -157,7 +156,3 @@ export class AgUiEncoder {
     };
   }
 }
-
-/** An AgUiRequestError is the client's mistake, so the client receives the complete description. */
-const describeForClient = (thrown: unknown): JsonObject =>
-  thrown instanceof AgUiRequestError ? thrown.toJSON() : describeError(thrown);

@@ -1,18 +1,9 @@
-import { RivuletError } from '../../core/errors.js';
 import { isRecord, omit, type JsonObject } from '../../core/json/json.js';
 import { systemMessage, userMessage, type Message } from '../../core/message.js';
 import { tool, type Tool } from '../../core/tool.js';
 import { fromAgUiMessages } from '../../transport/agUi/messages.js';
 import type { AgUiTool, RunAgentInput } from '../../transport/agUi/protocol.js';
-
-export class AgUiRequestError extends RivuletError {
-  override readonly name = 'AgUiRequestError';
-  readonly code = 'ag_ui_request';
-
-  constructor(problem: string) {
-    super(`The AG-UI request is not valid: ${problem}`);
-  }
-}
+import { AgUiRequestError } from '../runs/runErrors.js';
 
 /**
  * Checks the request of a client.
@@ -66,8 +57,10 @@ const messageFields: Readonly<Record<string, Readonly<Record<string, Check>>>> =
 /** Other roles (`reasoning`, `activity`, a later one) are not part of the history and are not checked. */
 const isMessage: Check = (message) =>
   isRecord(message) && hasFields(message, { id: isText, role: isText, ...messageFields[String(message['role'])] });
-const isSchema: Check = (value) => isAbsentOr(value, isRecord);
-const isTool: Check = (value) => hasFields(value, { name: isName, description: isText, parameters: isSchema });
+const isSchema: Check = (value) => isAbsentOr(value, (schema) => isRecord(schema) && isObjectType(schema['type']));
+const isObjectType: Check = (type) => isAbsentOr(type, (value) => value === 'object');
+const isToolName: Check = (name) => isText(name) && /^[\w.:-]{1,128}$/.test(name as string);
+const isTool: Check = (value) => hasFields(value, { name: isToolName, description: isText, parameters: isSchema });
 const isFact: Check = (value) => hasFields(value, { description: isText, value: isText });
 const isStatus: Check = (value) => value === 'resolved' || value === 'cancelled';
 const isAnswer: Check = (value) => hasFields(value, { interruptId: isName, status: isStatus });

@@ -1,12 +1,26 @@
-import { asyncScheduler, concat, concatMap, defer, filter, ignoreElements, NEVER, of, tap } from 'rxjs';
+import {
+  asyncScheduler,
+  catchError,
+  concat,
+  concatMap,
+  defer,
+  filter,
+  ignoreElements,
+  NEVER,
+  of,
+  tap,
+  throwError,
+} from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { Checkpoint } from '../../core/checkpoint.js';
+import { ConfigurationError } from '../../core/errors.js';
 import type { StreamEvent } from '../../core/event.js';
 import { isMessage, isResult } from '../../core/eventGuards.js';
 import { asArray } from '../../core/json/json.js';
 import type { Message } from '../../core/message.js';
 import { checkAnswers } from '../runs/checkAnswers.js';
 import type { ExecutedRun } from '../runs/executeRun.js';
+import { AgUiRequestError } from '../runs/runErrors.js';
 import { writeFirst } from '../runs/writeFirst.js';
 import { rejectForbiddenEdits, requireFileUrls, type FileUrlOptions } from '../http/requestRules.js';
 import type { RunRecord, RunStore, StoredRun } from '../ports/runStore.js';
@@ -18,7 +32,7 @@ import { readAnswers } from './answers.js';
 import { fromAgUiMessages } from '../../transport/agUi/messages.js';
 import type { OutcomeOptions } from './outcome.js';
 import type { AgUiMessage, RunAgentInput } from '../../transport/agUi/protocol.js';
-import { AgUiRequestError, historyOf, type HistoryOptions } from './request.js';
+import { historyOf, type HistoryOptions } from './request.js';
 
 export interface AgUiRunOptions
   extends Pick<OutcomeOptions, 'clientTools' | 'allowEdits'>, HistoryOptions, FileUrlOptions {}
@@ -95,9 +109,13 @@ export function agUiRun<C>(
         }),
         ignoreElements(),
       );
-  const begun = kernel.limits.countPrompt(owner);
+  const begun = defer(() => {
+    if (history.length === 0) throw new AgUiRequestError('its messages have no text and no file.');
+    return kernel.limits.countPrompt(owner);
+  });
   const start: ExecutedRun = (controls, failure) =>
     (failure ?? defer(() => agent.stream([], { fragments: true, context, ...controls, history }))).pipe(
+      catchError((thrown: unknown) => throwError(() => refusedTools(request, thrown))),
       // The checkpoint is written first: the client may answer as soon as it receives the end of the run.
       writeFirst((event) => (isResult(event) && event.result.checkpoint ? save(event.result.checkpoint) : undefined)),
     );
@@ -151,6 +169,12 @@ function newPrompts({ messages }: RunAgentInput, known: readonly unknown[]): rea
   const isNew = ({ role, id }: AgUiMessage) => role === 'user' && !known.includes(id);
   return fromAgUiMessages(messages.slice(end + 1).filter(isNew));
 }
+
+/** A client may offer a tool whose name the server has. */
+const refusedTools = ({ tools }: RunAgentInput, thrown: unknown): unknown =>
+  tools.length > 0 && thrown instanceof ConfigurationError && thrown.subject === 'tools'
+    ? new AgUiRequestError(thrown.message)
+    : thrown;
 
 const threadIsBusy = () => later(503, 'A run of this thread is being executed. Ask again.', 1);
 

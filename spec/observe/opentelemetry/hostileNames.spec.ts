@@ -43,7 +43,7 @@ async function trace(name: string) {
     ],
     { provider: name, name },
   );
-  const agent = createAgent({ model, tools: [anyTool('look', () => 1)] });
+  const agent = createAgent({ model, tools: [{ ...anyTool('look', () => 1), description: name }] });
   await lastValueFrom(traceAgent(agent, { ...recorded.options, name }).stream('Hi', { runId: name }));
   return { spans: recorded.ended(), metrics: await recorded.metrics() };
 }
