@@ -112,7 +112,7 @@ describe('times in milliseconds', () => {
   it.each(rows)('$name: $time does not overflow a timer', async ({ name, time, use }) => {
     const delays = await delaysOf(use, time);
     if (refused.test(name)) expect(delays).toMatch(/ at most \d+\.$/);
-    else expect([...delays].filter((delay) => Number(delay) > MAX_TIMER_DELAY)).toEqual([]);
+    else expect(typeof delays === 'string' ? delays : Math.max(0, ...delays)).toBeLessThanOrEqual(MAX_TIMER_DELAY);
   });
 
   it.each([Infinity, 1e300])('a question that is answered within %f has no end', async (within) => {

@@ -39,11 +39,13 @@ const steeringEvents: ReadonlySet<unknown> = /* @__PURE__ */ words(
 );
 const firstEvents: ReadonlySet<unknown> = new Set(['response.created', 'response.queued', 'response.in_progress']);
 
+export type Send = (body: JsonObject, signal: AbortSignal | undefined) => Promise<Response>;
+
 export interface ConnectionOptions {
   readonly key: string;
   readonly idle: number;
   readonly onClose: () => void;
-  readonly sendElsewhere: (body: JsonObject, signal: AbortSignal | undefined) => Promise<Response>;
+  readonly sendElsewhere: Send;
 }
 
 export class Connection {
@@ -277,9 +279,6 @@ export class Connection {
 
 function messageOf(event: unknown): string {
   const { message, reason, code } = isRecord(event) ? event : {};
-  return (
-    nonEmptyString(message) ??
-    nonEmptyString(reason) ??
-    (code === undefined ? '' : `Its code is ${JSON.stringify(code)}.`)
-  );
+  const text = nonEmptyString(message) ?? nonEmptyString(reason);
+  return text ?? (code === undefined ? '' : `Its code is ${JSON.stringify(code)}.`);
 }

@@ -21,7 +21,7 @@ import type { Model } from '../../core/model.js';
 import { declareUnlimited } from '../../protocol/idleTimeout.js';
 import { encodeInput } from './messages.js';
 import { steeringContent } from './steering.js';
-import { Connection, type WebSocketLike } from './webSocketConnection.js';
+import { Connection, type Send, type WebSocketLike } from './webSocketConnection.js';
 import { requireNumber } from '../../core/options.js';
 
 /** A class of WebSockets that sends headers when it connects. */
@@ -84,29 +84,25 @@ export function webSocketTransport(
   requireNumber('idle', idle, 0);
   const connections = new Set<Connection>();
 
-  const connect = (key: string, address: string, headers: Readonly<Record<string, string>>): Connection => {
-    const created = new Connection(new webSocket(address.replace(/^http/, 'ws'), { headers }), {
-      key,
-      idle,
-      onClose: () => connections.delete(created),
-      // The class may throw.
-      sendElsewhere: (body, signal) => new Promise((resolve) => resolve(send(address, headers, body, signal))),
-    });
-    connections.add(created);
-    return created;
-  };
-
-  const send = (
-    address: string,
-    headers: Readonly<Record<string, string>>,
-    body: JsonObject,
-    signal: AbortSignal | undefined,
-  ): Promise<Response> => {
+  const senderOf = (address: string, headers: Readonly<Record<string, string>>): Send => {
     const key = JSON.stringify([address, headers]);
-    const previous = body['previous_response_id'];
-    const free = [...connections].filter((connection) => connection.key === key && connection.isFreeFor(previous));
-    const connection = free.find((one) => one.has(previous)) ?? free[0] ?? connect(key, address, headers);
-    return connection.request(body, signal);
+    const connect = (): Connection => {
+      const created = new Connection(new webSocket(address.replace(/^http/, 'ws'), { headers }), {
+        ...{ key, idle, sendElsewhere: send },
+        onClose: () => connections.delete(created),
+      });
+      connections.add(created);
+      return created;
+    };
+    const send: Send = (body, signal) =>
+      // The class may throw.
+      new Promise((resolve) => {
+        const previous = body['previous_response_id'];
+        const free = [...connections].filter((one) => one.key === key && one.isFreeFor(previous));
+        const connection = free.find((one) => one.has(previous)) ?? free[0] ?? connect();
+        resolve(connection.request(body, signal));
+      });
+    return send;
   };
 
   return {
@@ -115,7 +111,7 @@ export function webSocketTransport(
       if (!body) return fetchOther(input, init);
       const headers = Object.fromEntries(new Headers(init?.headers));
       const { accept: _, 'content-type': __, ...sent } = headers;
-      return send(addressOf(input), sent, body, init?.signal ?? undefined);
+      return senderOf(addressOf(input), sent)(body, init?.signal ?? undefined);
     }),
     steer: (model, prompts) =>
       steeredModel(model, prompts, (response, content) => {
