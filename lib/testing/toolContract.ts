@@ -11,7 +11,7 @@ import type { Tool, ToolContext } from '../core/tool.js';
 import type { PortContractCase } from './portContract.js';
 import { toolCall } from './script.js';
 import { scriptedModel } from './scriptedModel.js';
-import { MAX_TIMER_DELAY, requireNumber } from '../core/options.js';
+import { requireNumber } from '../core/options.js';
 import type { Plain } from '../core/typesOf.js';
 
 /** Options of `toolContract`. */
@@ -183,8 +183,6 @@ class ToolUse {
   private first<T>(events: Observable<T>, problem: string): Promise<T> {
     const late = throwError(() => broken(`${problem} within ${this.within} ms`));
     // eslint-disable-next-line rxjs-x/no-ignored-default-value -- NEVER follows
-    return firstValueFrom(
-      concat(events, NEVER).pipe(timeout({ first: Math.min(this.within, MAX_TIMER_DELAY), with: () => late })),
-    );
+    return firstValueFrom(concat(events, NEVER).pipe(timeout({ first: this.within, with: () => late })));
   }
 }

@@ -13,9 +13,7 @@ import { durableWorker } from '../../lib/service/stores/dbos/index.js';
 import { postgresLog } from '../../lib/service/stores/postgres/index.js';
 import { redisLog } from '../../lib/service/stores/redis/index.js';
 import { createWakeUps } from '../../lib/service/stores/wakeUps.js';
-import { scriptedModel, toolCall, toolContract } from '../../lib/testing/index.js';
-
-import { anyTool } from '../support/toolCalls.js';
+import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 
 const none = {} as never;
 const silent: typeof fetch = () => new Promise(() => undefined);
@@ -74,8 +72,6 @@ const uses: Readonly<Record<string, (time: number) => unknown>> = {
   recoveryInterval: (recoveryInterval) => durableWorker(none, { recoveryInterval } as never),
   'pollInterval of durableWorker': (pollInterval) =>
     durableWorker(none, { connect: () => none, dbos: { setConfig: () => 0 }, store: none, pollInterval } as never),
-  'within of toolContract': (within) =>
-    toolContract(() => anyTool('look', () => 1), { arguments: {}, within })[0]?.run(),
 };
 
 /** Uses a time for a moment. Returns the delays of the timers, or the refusal. */
@@ -93,7 +89,6 @@ async function delaysOf(use: (time: number) => unknown, time: number): Promise<r
     const subscription = isObservable(used) ? used.subscribe({ error: () => undefined }) : undefined;
     await new Promise(setImmediate);
     subscription?.unsubscribe();
-    if (used instanceof Promise) await used;
   } catch (thrown) {
     return (thrown as Error).message;
   }

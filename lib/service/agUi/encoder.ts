@@ -4,8 +4,7 @@ import { asKnownEvent } from '../../core/eventGuards.js';
 import { isSameJson } from '../../core/json/equal.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { hasToolResults, messageText, type Message } from '../../core/message.js';
-import { describeError } from '../../transport/publicError.js';
-import type { ServerSentEventsOptions } from '../../transport/serverSentEvents.js';
+import { describeReported, type ServerSentEventsOptions } from '../../transport/serverSentEvents.js';
 import { customEvent } from '../../transport/agUi/customEvents.js';
 import { MessageEncoder } from './messageEncoder.js';
 import { finishedEvent, type OutcomeOptions } from './outcome.js';
@@ -140,15 +139,7 @@ export class AgUiEncoder {
   }
 
   private errorEvent(thrown: unknown): AgUiEvent {
-    const { describeError: describe = describeError, onError } = this.options;
-    let described;
-    try {
-      onError?.(thrown);
-      described = describe(thrown);
-    } catch (failed) {
-      described = describeError(failed); // thrown by `describeError` or `onError`
-    }
-    const { code, message } = described;
+    const { code, message } = describeReported(thrown, this.options);
     return {
       type: 'RUN_ERROR',
       message: typeof message === 'string' ? message : 'The run failed.',
