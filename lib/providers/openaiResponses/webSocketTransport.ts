@@ -1,16 +1,4 @@
-import {
-  catchError,
-  concatMap,
-  defer,
-  EMPTY,
-  ignoreElements,
-  map,
-  of,
-  ReplaySubject,
-  take,
-  takeUntil,
-  tap,
-} from 'rxjs';
+import { catchError, concatMap, defer, EMPTY, ignoreElements, of, ReplaySubject, take, takeUntil, tap } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { Chunk } from '../../core/chunk.js';
 import { deriveModel } from '../../core/deriveModel.js';
@@ -134,8 +122,7 @@ const steeredModel = (
       const responses = new ReplaySubject<string>(1);
       const sending = prompts.pipe(
         concatMap((messages) =>
-          of(messages).pipe(
-            map((one) => steeringContent(encodeInput(one, { stored: true }))),
+          defer(() => of(steeringContent(encodeInput(messages, { stored: true })))).pipe(
             catchError(() => EMPTY), // the next request contains the same messages, and fails for the same reason
           ),
         ),

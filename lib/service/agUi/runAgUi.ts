@@ -1,16 +1,5 @@
-import {
-  asyncScheduler,
-  catchError,
-  concat,
-  concatMap,
-  defer,
-  filter,
-  ignoreElements,
-  NEVER,
-  of,
-  tap,
-  throwError,
-} from 'rxjs';
+import { asyncScheduler, catchError, concat, concatMap, defer, filter, ignoreElements, NEVER, of, tap } from 'rxjs';
+import { throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { Checkpoint } from '../../core/checkpoint.js';
 import { ConfigurationError } from '../../core/errors.js';

@@ -23,7 +23,7 @@ export interface RedisLogOptions {
   readonly pollInterval?: number | undefined;
   /**
    * The shortest time between two writes of one run, in milliseconds. The first event is written at once; the events
-   * that arrive in the meantime are one write. Default: 100.
+   * that arrive in the meantime are one write. Default: 100. At most 5000.
    */
   readonly writeInterval?: number | undefined;
   /** How long a run is kept after its last write, in milliseconds. Default: 24 hours. */
