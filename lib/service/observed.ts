@@ -1,9 +1,10 @@
 import { defer, Subject, tap, type MonoTypeOperatorFunction, type Observable, type ObservableInput } from 'rxjs';
+import type { RivuletError } from '../core/errors.js';
 import type { Checkpoint } from '../core/checkpoint.js';
 import type { RunEvent, StreamEvent } from '../core/event.js';
 import { reportUnhandled } from '../core/reportUnhandled.js';
 import { RequestError } from './http/requestError.js';
-import { AgUiRequestError, hasNoOutcome, RunNotFoundError } from './runs/runErrors.js';
+import { hasNoOutcome, RunNotFoundError } from './runs/runErrors.js';
 import { isReplayed } from './runs/replayed.js';
 import { descriptionOf } from './runs/trustedDescription.js';
 
@@ -82,7 +83,7 @@ export function reportOnce(onError: (thrown: unknown) => void = reportUnhandled)
   const isNoNews = (thrown: object) =>
     hasNoOutcome(thrown) ||
     thrown instanceof RunNotFoundError ||
-    thrown instanceof AgUiRequestError ||
+    (thrown as RivuletError).code === 'ag_ui_request' ||
     thrown instanceof RequestError ||
     descriptionOf(thrown) !== undefined;
   return (thrown) => {

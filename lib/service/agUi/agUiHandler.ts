@@ -8,12 +8,11 @@ import type { HandledAgent } from '../handledAgent.js';
 import { refusal, RequestError, requireJson, requireName } from '../http/requestError.js';
 import { Kernel, kernelOf } from '../kernel.js';
 import { estimateSize } from '../runs/estimateSize.js';
-import { AgUiRequestError } from '../runs/runErrors.js';
 import type { Client } from '../client.js';
 import type { AgentHandler, Service } from '../service.js';
 import type { ServiceOptions } from '../serviceOptions.js';
 import { agUiResponse, type AgUiResponseOptions } from './agUiResponse.js';
-import { clientTools, readAgUiRequest, type HistoryOptions } from './request.js';
+import { AgUiRequestError, clientTools, readAgUiRequest, type HistoryOptions } from './request.js';
 import { agUiRun, threadRecordId } from './runAgUi.js';
 
 export interface AgUiProtocolOptions

@@ -3,7 +3,7 @@ import { isRecord, isJsonObject, type JsonValue } from '../../core/json/json.js'
 import { fromToolMessage } from '../../transport/agUi/messages.js';
 import type { AgUiResume, RunAgentInput } from '../../transport/agUi/protocol.js';
 import { isInterrupt } from './outcome.js';
-import { AgUiRequestError } from '../runs/runErrors.js';
+import { AgUiRequestError } from './request.js';
 
 export function readAnswers(
   { messages, resume = [] }: Pick<RunAgentInput, 'messages' | 'resume'>,

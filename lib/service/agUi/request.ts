@@ -1,9 +1,20 @@
+import { RivuletError } from '../../core/errors.js';
 import { isRecord, omit, type JsonObject } from '../../core/json/json.js';
 import { systemMessage, userMessage, type Message } from '../../core/message.js';
 import { tool, type Tool } from '../../core/tool.js';
 import { fromAgUiMessages } from '../../transport/agUi/messages.js';
 import type { AgUiTool, RunAgentInput } from '../../transport/agUi/protocol.js';
-import { AgUiRequestError } from '../runs/runErrors.js';
+
+/** The mistake of a client of AG-UI, which is told what it is. */
+export class AgUiRequestError extends RivuletError {
+  override readonly isPublic = true;
+  override readonly name = 'AgUiRequestError';
+  readonly code = 'ag_ui_request';
+
+  constructor(problem: string) {
+    super(`The AG-UI request is not valid: ${problem}`);
+  }
+}
 
 /**
  * Checks the request of a client.
@@ -57,8 +68,7 @@ const messageFields: Readonly<Record<string, Readonly<Record<string, Check>>>> =
 /** Other roles (`reasoning`, `activity`, a later one) are not part of the history and are not checked. */
 const isMessage: Check = (message) =>
   isRecord(message) && hasFields(message, { id: isText, role: isText, ...messageFields[String(message['role'])] });
-const isSchema: Check = (value) => isAbsentOr(value, (schema) => isRecord(schema) && isObjectType(schema['type']));
-const isObjectType: Check = (type) => isAbsentOr(type, (value) => value === 'object');
+const isSchema: Check = (value) => isAbsentOr(value, isRecord);
 const isToolName: Check = (name) => isText(name) && /^[\w.:-]{1,128}$/.test(name as string);
 const isTool: Check = (value) => hasFields(value, { name: isToolName, description: isText, parameters: isSchema });
 const isFact: Check = (value) => hasFields(value, { description: isText, value: isText });
@@ -97,7 +107,7 @@ const isEmpty = (schema: JsonObject | undefined): schema is undefined =>
   schema === undefined || Object.keys(schema).length === 0;
 
 /** By these fields, Rivulet would take the client's JSON for a schema library or a validation function. */
-const plainSchema = (schema: JsonObject): JsonObject => ({ type: 'object', ...omit(schema, '~standard', 'validate') });
+const plainSchema = (schema: JsonObject): JsonObject => ({ ...omit(schema, '~standard', 'validate'), type: 'object' });
 
 export interface HistoryOptions {
   /**

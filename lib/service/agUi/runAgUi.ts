@@ -9,7 +9,6 @@ import { asArray } from '../../core/json/json.js';
 import type { Message } from '../../core/message.js';
 import { checkAnswers } from '../runs/checkAnswers.js';
 import type { ExecutedRun } from '../runs/executeRun.js';
-import { AgUiRequestError } from '../runs/runErrors.js';
 import { writeFirst } from '../runs/writeFirst.js';
 import { rejectForbiddenEdits, requireFileUrls, type FileUrlOptions } from '../http/requestRules.js';
 import type { RunRecord, RunStore, StoredRun } from '../ports/runStore.js';
@@ -21,7 +20,7 @@ import { readAnswers } from './answers.js';
 import { fromAgUiMessages } from '../../transport/agUi/messages.js';
 import type { OutcomeOptions } from './outcome.js';
 import type { AgUiMessage, RunAgentInput } from '../../transport/agUi/protocol.js';
-import { historyOf, type HistoryOptions } from './request.js';
+import { AgUiRequestError, historyOf, type HistoryOptions } from './request.js';
 
 export interface AgUiRunOptions
   extends Pick<OutcomeOptions, 'clientTools' | 'allowEdits'>, HistoryOptions, FileUrlOptions {}
@@ -99,7 +98,7 @@ export function agUiRun<C>(
         ignoreElements(),
       );
   const begun = defer(() => {
-    if (history.length === 0) throw new AgUiRequestError('its messages have no text and no file.');
+    if (history.length === 0) throw new AgUiRequestError('it has no content.');
     return kernel.limits.countPrompt(owner);
   });
   const start: ExecutedRun = (controls, failure) =>

@@ -74,16 +74,6 @@ export class RunDeadError extends PublicError {
   }
 }
 
-/** The mistake of a client of AG-UI, which is told what it is. */
-export class AgUiRequestError extends PublicError {
-  override readonly name = 'AgUiRequestError';
-  readonly code = 'ag_ui_request';
-
-  constructor(problem: string) {
-    super(`The AG-UI request is not valid: ${problem}`);
-  }
-}
-
 /** The record of the run has no end: another process has it, or a page that comes back settles it. */
 export const isElsewhere = (thrown: unknown): thrown is Error =>
   thrown instanceof RunTakenError || thrown instanceof ExecutorLostError;

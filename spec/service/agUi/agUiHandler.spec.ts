@@ -90,7 +90,6 @@ describe('agUiHandler', () => {
       [{ ...request(), messages: [{ id: '1', role: 'tool', content: '' }] }, /messages/],
       [{ ...request(), tools: [{ name: 'x' }] }, /tools/],
       [{ ...request(), tools: [{ name: 'a b', description: '' }] }, /tools/],
-      [{ ...request(), tools: [{ name: 'x', description: '', parameters: { type: 'string' } }] }, /tools/],
       [{ ...request(), context: ['x'] }, /context/],
       [{ ...request(), resume: [{ interruptId: 'x', status: 'maybe' }] }, /resume/],
     ];
@@ -178,9 +177,9 @@ describe('agUiHandler', () => {
   it.each<[string, Partial<RunAgentInput>, RegExp, isWaiting: boolean]>([
     ['a tool with the name of a tool of the server', offered('send'), /Two tools are named "send"/, false],
     ['two tools of one name', offered('a', 'a'), /Two tools are named "a"/, false],
-    ['no message', { messages: [] }, /no text and no file/, false],
-    ['a message without content', { messages: [user('')] }, /no text and no file/, false],
-    ['a result without a call', { messages: [result('c', 'x')] }, /no text and no file/, false],
+    ['no message', { messages: [] }, /it has no content/, false],
+    ['a message without content', { messages: [user('')] }, /it has no content/, false],
+    ['a result without a call', { messages: [result('c', 'x')] }, /it has no content/, false],
     ['an answer, but no run waits', approve('c1'), /no run waits/, false],
     ['no answer', {}, /must answer all interrupts/, true],
     ['an answer to another call', approve('other'), /nothing waits/, true],
