@@ -8,10 +8,9 @@ import { randomId } from '../transport/randomId.js';
 import { createCommand, createCommandQueue, type Command, type QueuedPrompt } from './commandQueue.js';
 import type { ConversationAgent } from './conversationAgent.js';
 import { createExchangeRuns, type ExchangeRunOptions } from './exchangeRuns.js';
-import { createExchanges, translate } from './exchanges.js';
+import { createExchanges, translate, type ErrorSentences, type ExchangeView } from './exchanges.js';
 import { isLost } from './joinRuns.js';
 import { isForPage } from './waitingRuns.js';
-import type { ErrorSentences, ExchangeView } from './exchanges.js';
 import { readSaved, savedConversation, type SavedConversation } from './savedConversation.js';
 import type { ToolCallView, ViewStatus } from '../operators/view/view.js';
 

@@ -1,6 +1,5 @@
 import type { ObservableInput } from 'rxjs';
-import type { JsonObject, JsonSchema, JsonValue } from './json/json.js';
-import { isRecord } from './json/json.js';
+import { isRecord, type JsonObject, type JsonSchema, type JsonValue } from './json/json.js';
 import type { Message } from './message.js';
 
 /**

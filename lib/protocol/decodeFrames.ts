@@ -1,9 +1,8 @@
 import type { Observable, OperatorFunction } from 'rxjs';
 import type { Chunk } from '../core/chunk.js';
 import { ProtocolError } from '../core/errors.js';
-import { isJsonObject, isTooDeepJson } from '../core/json/json.js';
+import { isJsonObject, isTooDeepJson, type JsonObject, type JsonValue } from '../core/json/json.js';
 import { isTextDeeperThan, limitDepth, MAX_JSON_DEPTH } from '../core/json/depth.js';
-import type { JsonObject, JsonValue } from '../core/json/json.js';
 import type { Usage } from '../core/usage.js';
 import { quoted, textError } from './errorDetails.js';
 import { redactThrown, type Redaction } from './redact.js';

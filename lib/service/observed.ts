@@ -1,4 +1,5 @@
 import { defer, Subject, tap, type MonoTypeOperatorFunction, type Observable, type ObservableInput } from 'rxjs';
+import type { RivuletError } from '../core/errors.js';
 import type { Checkpoint } from '../core/checkpoint.js';
 import type { RunEvent, StreamEvent } from '../core/event.js';
 import { reportErrorsOf, reportUnhandled } from '../core/reportUnhandled.js';
@@ -82,6 +83,7 @@ export function reportOnce(onError: (thrown: unknown) => void = reportUnhandled)
   const isNoNews = (thrown: object) =>
     hasNoOutcome(thrown) ||
     thrown instanceof RunNotFoundError ||
+    (thrown as RivuletError).code === 'ag_ui_request' ||
     thrown instanceof RequestError ||
     descriptionOf(thrown) !== undefined;
   return (thrown) => {

@@ -1,7 +1,8 @@
-import { concatMap, from, ignoreElements, isObservable, of, throwError, timer, type Observable } from 'rxjs';
+import { concatMap, from, ignoreElements, isObservable, of, throwError, type Observable } from 'rxjs';
 import type { Chunk, FinishChunk, ToolCallFragment } from '../core/chunk.js';
 import { ConfigurationError } from '../core/errors.js';
 import type { JsonObject } from '../core/json/json.js';
+import { after } from '../core/timeLimit.js';
 import type { OfType } from '../core/typesOf.js';
 
 /**
@@ -77,7 +78,7 @@ export function play(output: ScriptedOutput, turn: number): Observable<Chunk> {
 
 function perform(step: Exclude<Step, string>): Observable<Chunk> {
   if ('type' in step) return of(step);
-  return 'delay' in step ? timer(step.delay).pipe(ignoreElements()) : throwError(() => step.error);
+  return 'delay' in step ? after(step.delay).pipe(ignoreElements()) : throwError(() => step.error);
 }
 
 function completeSteps(steps: readonly Step[], turn: number): Exclude<Step, string>[] {

@@ -1,6 +1,5 @@
 import { isRecord } from '../core/json/json.js';
-import type { Tool } from '../core/tool.js';
-import { toolDefinition } from '../core/tool.js';
+import { toolDefinition, type Tool } from '../core/tool.js';
 
 /** Scores tools for a query: one number for each tool, in their order. */
 export type ToolScore = (query: string, tools: readonly Tool[]) => readonly number[];

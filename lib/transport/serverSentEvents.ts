@@ -97,21 +97,24 @@ export const START_EVENT = 'start';
 /** `EventSource` connects again whenever a response ends: `retry` makes it wait for 24 days. */
 export const endEvent: ServerSentEvent = { type: 'end', data: '{}', retry: MAX_TIMER_DELAY };
 
-/** If `describeError` or `onError` throws, the event describes that error. */
-export function failureEvent(thrown: unknown, options: ServerSentEventsOptions): ServerSentEvent {
-  const { describeError: describe = describeError, onError } = options;
-  const failed = (description: JsonObject): ServerSentEvent => ({
-    type: 'failed',
-    data: JSON.stringify(description),
-    retry: MAX_TIMER_DELAY,
-  });
+/** Reports an error, and describes it to the browser. If a function of the user throws, that error is described. */
+export function describeReported(
+  thrown: unknown,
+  { describeError: describe = describeError, onError }: Pick<ServerSentEventsOptions, 'describeError' | 'onError'>,
+): JsonObject {
   try {
     onError?.(thrown);
-    return failed(describe(thrown));
+    return JSON.parse(JSON.stringify(describe(thrown))) as JsonObject; // throws if it is not JSON
   } catch (error) {
-    return failed(describeError(error));
+    return describeError(error);
   }
 }
+
+export const failureEvent = (thrown: unknown, options: ServerSentEventsOptions): ServerSentEvent => ({
+  type: 'failed',
+  data: JSON.stringify(describeReported(thrown, options)),
+  retry: MAX_TIMER_DELAY,
+});
 
 export function runServerSentEvent(event: CompactEvent, id: string): ServerSentEvent {
   return { id, data: JSON.stringify(event) };

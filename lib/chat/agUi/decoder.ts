@@ -9,13 +9,8 @@ import { StringBuilder } from '../../core/stringBuilder.js';
 import { restoreEvent } from '../../transport/agUi/customEvents.js';
 import { isDropped } from '../../transport/agUi/marks.js';
 import { fromToolMessage } from '../../transport/agUi/messages.js';
-import type {
-  AgUiChunk,
-  AgUiEvent,
-  AgUiMessage,
-  CustomEvent,
-  RunFinishedEvent,
-} from '../../transport/agUi/protocol.js';
+import type { AgUiChunk, AgUiEvent, AgUiMessage, CustomEvent } from '../../transport/agUi/protocol.js';
+import type { RunFinishedEvent } from '../../transport/agUi/protocol.js';
 import { RemoteCalls } from './remoteCalls.js';
 import { readEnd, readFinishReason, remoteError, toUsage } from './remoteEnd.js';
 import { RemoteRun } from './remoteRun.js';

@@ -17,7 +17,7 @@ import {
 } from 'rxjs';
 import { race, reduce, retry, Subject, switchMap, throwError, timer, type Observable } from 'rxjs';
 import { HttpError } from '../../core/errors.js';
-import { requireNumber } from '../../core/options.js';
+import { MAX_TIMER_DELAY, requireNumber } from '../../core/options.js';
 import type { ChatSummary } from '../../transport/chatSummary.js';
 import { isRetryable } from '../../transport/pageFetch.js';
 import { randomId } from '../../transport/randomId.js';
@@ -293,7 +293,7 @@ const followList =
       );
     });
     const occasions = ['focus', 'online'].map((name) => fromEvent(globalThis, name));
-    return merge(changes, ...occasions, interval(refresh)).pipe(
+    return merge(changes, ...occasions, interval(Math.min(refresh, MAX_TIMER_DELAY))).pipe(
       auditTime(LIST_DELAY),
       filter(() => untracked(index.key) !== undefined),
       switchMap(() => read$),

@@ -3,9 +3,8 @@ import { takeUntilDestroyed, toObservable } from '@angular/core/rxjs-interop';
 import { auditTime, catchError, defer, EMPTY, filter, finalize, fromEvent, interval, map, merge, NEVER } from 'rxjs';
 import { Subject, switchMap, type Observable } from 'rxjs';
 import type { CallAnswers, Decision } from '../../core/approval.js';
-import type { JsonValue } from '../../core/json/json.js';
-import { omitUndefined } from '../../core/json/json.js';
-import { requireNumber } from '../../core/options.js';
+import { omitUndefined, type JsonValue } from '../../core/json/json.js';
+import { MAX_TIMER_DELAY, requireNumber } from '../../core/options.js';
 import { followingId } from '../../transport/randomId.js';
 import type { WaitingRun } from '../../transport/waitingRun.js';
 import type { ConversationAgent } from '../conversationAgent.js';
@@ -74,7 +73,7 @@ export function injectWaiting({ agent = injectAgent(), refresh = 30_000 }: Injec
   if (inject(PLATFORM_ID) !== 'server') {
     const read$ = defer(() => agent.waiting?.() ?? EMPTY).pipe(map((runs) => state.set({ runs })));
     const occasions = ['focus', 'online'].map((name) => fromEvent(globalThis, name));
-    const reading = merge(toObservable(user), changed, ...occasions, interval(refresh)).pipe(
+    const reading = merge(toObservable(user), changed, ...occasions, interval(Math.min(refresh, MAX_TIMER_DELAY))).pipe(
       auditTime(LIST_DELAY),
       filter(() => user() !== undefined),
       switchMap(() => reported(read$)),

@@ -1,10 +1,9 @@
 import { concat, defer, EMPTY, filter, NEVER, throwError, type Observable } from 'rxjs';
 import type { Chunk } from '../../core/chunk.js';
 import { ConfigurationError, StreamInterruptedError } from '../../core/errors.js';
-import { nonEmptyString } from '../../core/json/json.js';
+import { nonEmptyString, type JsonObject } from '../../core/json/json.js';
 import { obeyStop } from '../../core/response.js';
 import type { RunEvent } from '../../core/event.js';
-import type { JsonObject } from '../../core/json/json.js';
 import type { Model } from '../../core/model.js';
 import type { RequestEndEntry } from './entries.js';
 import { withArguments } from './maskedArguments.js';

@@ -1,6 +1,5 @@
 import type { JsonObject, JsonSchema } from '../../core/json/json.js';
-import type { ToolContext, Tool } from '../../core/tool.js';
-import { tool } from '../../core/tool.js';
+import { tool, type ToolContext, type Tool } from '../../core/tool.js';
 
 type Point = readonly [number, number];
 

@@ -8,9 +8,8 @@ import {
 } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import { mergeJson } from '../../core/json/merge.js';
-import { messageText } from '../../core/message.js';
+import { messageText, type Message } from '../../core/message.js';
 import { providerDataOf } from '../../core/providerPart.js';
-import type { Message } from '../../core/message.js';
 import type { ChunkReceiver } from '../shared/chunkEmitter.js';
 import { readText, reasoningFields } from './content.js';
 import type { Replay, ReplayCollector } from './dialect.js';

@@ -1,10 +1,9 @@
 import { growing } from '../../core/growing.js';
 import { isJsonObject, omitUndefined, type JsonObject } from '../../core/json/json.js';
-import { storedData } from '../../core/providerPart.js';
+import { storedData, type ProviderPart } from '../../core/providerPart.js';
 import { resultText } from '../shared/encode.js';
 import { hasToolResults, toolCallsOf } from '../../core/message.js';
 import type { FilePart, Message, Part, TextPart, ToolCallPart, ToolResultPart } from '../../core/message.js';
-import type { ProviderPart } from '../../core/providerPart.js';
 import { encodeConversation, encodeJson, joinEncoded } from '../../protocol/encodeOnce.js';
 import { baseMediaType, inlineDataUrl } from '../shared/files.js';
 import { encodeSystemMessages } from '../shared/encode.js';

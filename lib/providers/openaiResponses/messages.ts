@@ -1,9 +1,8 @@
 import { ConfigurationError } from '../../core/errors.js';
 import { growing, SharedList } from '../../core/growing.js';
 import { nonEmptyArray, type JsonObject, type JsonValue } from '../../core/json/json.js';
-import { toolCallsOf } from '../../core/message.js';
+import { toolCallsOf, type Message, type ToolCallPart } from '../../core/message.js';
 import { providerDataOf } from '../../core/providerPart.js';
-import type { Message, ToolCallPart } from '../../core/message.js';
 import { shortCallId } from '../shared/callIds.js';
 import { encodeConversation } from '../../protocol/encodeOnce.js';
 import { encodeSystemMessages, nonEmptyTexts } from '../shared/encode.js';

@@ -6,6 +6,7 @@ import { words } from '../../core/words.js';
 import { isUserMessage, Steering, userMessageOf } from './steering.js';
 import { createExchange, type Exchange } from './webSocketExchange.js';
 import { encodeJson } from '../../protocol/encodeOnce.js';
+import { MAX_TIMER_DELAY } from '../../core/options.js';
 
 /** Browsers, Node, Bun, Deno and the package `ws` have it. */
 export interface WebSocketLike {
@@ -27,6 +28,9 @@ const STEERED_IDLE = 1_000;
 /** Milliseconds. Then another connection is used: a server that does not know the input ignores it. */
 const ACKNOWLEDGEMENT_TIME = 5_000;
 
+/** Characters of a response that nobody has requested yet. Then another connection is used. */
+const MAX_EARLY = 1_000_000;
+
 const lastEvents: ReadonlySet<unknown> = /* @__PURE__ */ words(
   'response.completed response.failed response.incomplete error',
 );
@@ -35,19 +39,23 @@ const steeringEvents: ReadonlySet<unknown> = /* @__PURE__ */ words(
 );
 const firstEvents: ReadonlySet<unknown> = new Set(['response.created', 'response.queued', 'response.in_progress']);
 
+export type Send = (body: JsonObject, signal: AbortSignal | undefined) => Promise<Response>;
+
 export interface ConnectionOptions {
   readonly key: string;
   readonly idle: number;
   readonly onClose: () => void;
-  readonly sendElsewhere: (body: JsonObject, signal: AbortSignal | undefined) => Promise<Response>;
+  readonly sendElsewhere: Send;
 }
 
 export class Connection {
   /** The last response is still in the server's memory for this connection. */
-  private lastResponse: string | undefined;
+  private lastResponse: unknown;
   private isStored = false;
   private exchange: Exchange | undefined;
-  /** The responses of this connection, and the response of each of their items. */
+  /** Whether the server has the request of the exchange, or is to begin its response by itself. */
+  private isAsked = false;
+  /** The responses of this connection, also those of nobody, and the response of each of their items. */
   private readonly responses = new Set<unknown>();
   private readonly items = new Map<unknown, unknown>();
   private isClosed = false;
@@ -60,6 +68,7 @@ export class Connection {
   private isClaimed = false;
   /** Events of the response that the server began before it was requested. */
   private early: string[] = [];
+  private earlyLength = 0;
   /** The request that the server answers by itself, until the first event of the answer. */
   private expected: JsonObject | undefined;
 
@@ -87,9 +96,12 @@ export class Connection {
     return this.lastResponse !== undefined && this.lastResponse === response;
   }
 
+  receives(response: string): boolean {
+    return this.exchange !== undefined && this.has(response);
+  }
+
   /** The next request contains the input too. */
   steer(response: string, content: readonly JsonValue[]): void {
-    if (!this.exchange || !this.has(response)) return;
     if (!this.isStored) {
       throw new ConfigurationError(
         'options',
@@ -146,7 +158,10 @@ export class Connection {
       };
       signal?.addEventListener('abort', abort, { once: true });
       this.abortListener = new Subscription(() => signal?.removeEventListener('abort', abort));
-      this.exchange = createExchange(resolve, reject, () => this.close());
+      const exchange = createExchange(resolve, reject, () => {
+        if (this.exchange === exchange) this.close(); // the connection may have the next response already
+      });
+      this.exchange = exchange;
       if (signal?.aborted) abort();
       void this.opened.then(() => {
         if (!this.isClosed) begin();
@@ -155,6 +170,8 @@ export class Connection {
   }
 
   private send(body: JsonObject): void {
+    this.receiveEarly(); // it answers nobody
+    this.isAsked = true;
     this.transmit(JSON.stringify({ ...body, type: 'response.create' }));
   }
 
@@ -169,6 +186,18 @@ export class Connection {
 
   private expect(body: JsonObject): void {
     this.expected = body;
+    this.isAsked = true;
+    this.receiveEarly();
+  }
+
+  private keepEarly(text: string): void {
+    this.early.push(text);
+    this.earlyLength += text.length;
+    if (this.earlyLength > MAX_EARLY) this.close();
+  }
+
+  private receiveEarly(): void {
+    this.earlyLength = 0;
     for (const text of this.early.splice(0)) this.receive(text);
   }
 
@@ -178,15 +207,26 @@ export class Connection {
     if (steeringEvents.has(event['type'])) this.readSteering(event);
     else if (this.exchange) this.readResponse(this.exchange, text, event);
     else if (event['type'] === 'error') this.close();
-    else if (this.steering.isActive) this.early.push(text);
+    else if (this.steering.isActive) this.keepEarly(text);
+    else this.begins(event);
+  }
+
+  /** A response begins after its request. One that begins without a request is remembered, since it is never read. */
+  private begins({ type, response }: JsonObject): boolean {
+    const { id } = objectOrEmpty(response);
+    if (!firstEvents.has(type) || id === undefined || this.responses.has(id)) return false;
+    this.responses.add(id);
+    return this.isAsked;
   }
 
   /** Late events of another response belong to nobody. */
   private isOfResponse(exchange: Exchange, event: JsonObject): boolean {
     const { type, response, response_id, item, item_id } = event;
     if (type === 'error') return true;
+    const begins = this.begins(event);
+    if (!exchange.hasBegun) return begins;
+    if (begins) this.close(); // items do not say to which of two responses they belong
     const id = objectOrEmpty(response)['id'] ?? response_id;
-    if (!exchange.hasBegun) return firstEvents.has(type) && id !== undefined && !this.responses.has(id);
     const itemId = objectOrEmpty(item)['id'] ?? item_id;
     if (item !== undefined && !this.items.has(itemId)) this.items.set(itemId, this.lastResponse);
     const isOfItem = itemId === undefined || this.items.get(itemId) === this.lastResponse;
@@ -204,8 +244,7 @@ export class Connection {
     if (!this.isOfResponse(exchange, event)) return;
     if (!exchange.hasBegun) {
       const response = objectOrEmpty(event['response']);
-      this.lastResponse = nonEmptyString(response['id']);
-      this.responses.add(this.lastResponse);
+      this.lastResponse = response['id'];
       this.isStored = response['store'] !== false;
       this.expected = undefined;
     }
@@ -214,6 +253,7 @@ export class Connection {
     this.abortListener.unsubscribe();
     exchange.end();
     this.exchange = undefined;
+    this.isAsked = false;
     // After an error, nobody knows what the server still sends.
     if (event['type'] === 'error' || asyncScheduler.now() > this.until) this.close();
     else this.closeAfter(this.steering.isActive ? STEERED_IDLE : this.options.idle);
@@ -221,7 +261,7 @@ export class Connection {
 
   private closeAfter(time: number): void {
     this.idleTimer.unsubscribe();
-    this.idleTimer = asyncScheduler.schedule(() => this.close(), time);
+    this.idleTimer = asyncScheduler.schedule(() => this.close(), Math.min(time, MAX_TIMER_DELAY));
   }
 
   private end(reason: string): void {
@@ -239,9 +279,6 @@ export class Connection {
 
 function messageOf(event: unknown): string {
   const { message, reason, code } = isRecord(event) ? event : {};
-  return (
-    nonEmptyString(message) ??
-    nonEmptyString(reason) ??
-    (code === undefined ? '' : `Its code is ${JSON.stringify(code)}.`)
-  );
+  const text = nonEmptyString(message) ?? nonEmptyString(reason);
+  return text ?? (code === undefined ? '' : `Its code is ${JSON.stringify(code)}.`);
 }

@@ -1,4 +1,4 @@
-import { isRecord, nonEmptyString, type JsonObject } from '../../core/json/json.js';
+import { isRecord, type JsonObject } from '../../core/json/json.js';
 
 export interface Exchange {
   readonly hasBegun: boolean;
@@ -37,24 +37,25 @@ export function createExchange(
     },
     end: () => body?.close(),
     fail(reason) {
-      const status = Number(/\bresponse: (\d{3})$/.exec(reason.message)?.[1]); // the package `ws`, of the handshake
+      const status = Number(/\bresponse: ([45]\d\d)$/.exec(reason.message)?.[1]); // the package `ws`, of the handshake
       if (body) body.error(reason);
-      else if (status >= 400) resolve(Response.json({ error: { message: reason.message } }, { status }));
+      else if (status) resolve(Response.json({ error: { message: reason.message } }, { status }));
       else reject(reason);
     },
   };
 }
 
 /** For errors without a status. A new connection has no limit yet. */
-const statuses: Readonly<Record<string, number>> = {
-  rate_limit_exceeded: 429,
-  server_error: 500,
-  websocket_connection_limit_reached: 503,
-};
+const statuses: ReadonlyMap<unknown, number> = /* @__PURE__ */ new Map([
+  ['rate_limit_exceeded', 429],
+  ['server_error', 500],
+  ['websocket_connection_limit_reached', 503],
+]);
 
 function errorResponse(event: JsonObject): Response {
   const { type: _, status, error, ...fields } = event;
   const details = isRecord(error) ? error : fields;
-  const known = statuses[nonEmptyString(details['code']) ?? ''] ?? 400;
-  return Response.json({ error: details }, { status: typeof status === 'number' && status >= 400 ? status : known });
+  const known = statuses.get(details['code']) ?? 400;
+  const isStatus = typeof status === 'number' && status >= 400 && status < 600; // a Response refuses others
+  return Response.json({ error: details }, { status: isStatus ? status : known });
 }

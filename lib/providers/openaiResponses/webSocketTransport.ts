@@ -1,16 +1,4 @@
-import {
-  catchError,
-  concatMap,
-  defer,
-  EMPTY,
-  ignoreElements,
-  map,
-  of,
-  ReplaySubject,
-  take,
-  takeUntil,
-  tap,
-} from 'rxjs';
+import { catchError, concatMap, defer, EMPTY, ignoreElements, of, ReplaySubject, take, takeUntil, tap } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { Chunk } from '../../core/chunk.js';
 import { deriveModel } from '../../core/deriveModel.js';
@@ -21,7 +9,7 @@ import type { Model } from '../../core/model.js';
 import { declareUnlimited } from '../../protocol/idleTimeout.js';
 import { encodeInput } from './messages.js';
 import { steeringContent } from './steering.js';
-import { Connection, type WebSocketLike } from './webSocketConnection.js';
+import { Connection, type Send, type WebSocketLike } from './webSocketConnection.js';
 import { requireNumber } from '../../core/options.js';
 
 /** A class of WebSockets that sends headers when it connects. */
@@ -84,28 +72,25 @@ export function webSocketTransport(
   requireNumber('idle', idle, 0);
   const connections = new Set<Connection>();
 
-  const connect = (key: string, address: string, headers: Readonly<Record<string, string>>): Connection => {
-    const created = new Connection(new webSocket(address.replace(/^http/, 'ws'), { headers }), {
-      key,
-      idle,
-      onClose: () => connections.delete(created),
-      sendElsewhere: (body, signal) => send(address, headers, body, signal),
-    });
-    connections.add(created);
-    return created;
-  };
-
-  const send = (
-    address: string,
-    headers: Readonly<Record<string, string>>,
-    body: JsonObject,
-    signal: AbortSignal | undefined,
-  ): Promise<Response> => {
+  const senderOf = (address: string, headers: Readonly<Record<string, string>>): Send => {
     const key = JSON.stringify([address, headers]);
-    const previous = body['previous_response_id'];
-    const free = [...connections].filter((connection) => connection.key === key && connection.isFreeFor(previous));
-    const connection = free.find((one) => one.has(previous)) ?? free[0] ?? connect(key, address, headers);
-    return connection.request(body, signal);
+    const connect = (): Connection => {
+      const created = new Connection(new webSocket(address.replace(/^http/, 'ws'), { headers }), {
+        ...{ key, idle, sendElsewhere: send },
+        onClose: () => connections.delete(created),
+      });
+      connections.add(created);
+      return created;
+    };
+    const send: Send = (body, signal) =>
+      // The class may throw.
+      new Promise((resolve) => {
+        const previous = body['previous_response_id'];
+        const free = [...connections].filter((one) => one.key === key && one.isFreeFor(previous));
+        const connection = free.find((one) => one.has(previous)) ?? free[0] ?? connect();
+        resolve(connection.request(body, signal));
+      });
+    return send;
   };
 
   return {
@@ -114,11 +99,12 @@ export function webSocketTransport(
       if (!body) return fetchOther(input, init);
       const headers = Object.fromEntries(new Headers(init?.headers));
       const { accept: _, 'content-type': __, ...sent } = headers;
-      return send(addressOf(input), sent, body, init?.signal ?? undefined);
+      return senderOf(addressOf(input), sent)(body, init?.signal ?? undefined);
     }),
     steer: (model, prompts) =>
       steeredModel(model, prompts, (response, content) => {
-        for (const connection of connections) connection.steer(response, content);
+        const [connection, other] = [...connections].filter((one) => one.receives(response));
+        if (!other) connection?.steer(response, content); // two servers may use the same id
       }),
     close: () => {
       for (const connection of connections) connection.close();
@@ -136,8 +122,7 @@ const steeredModel = (
       const responses = new ReplaySubject<string>(1);
       const sending = prompts.pipe(
         concatMap((messages) =>
-          of(messages).pipe(
-            map((one) => steeringContent(encodeInput(one, { stored: true }))),
+          defer(() => of(steeringContent(encodeInput(messages, { stored: true })))).pipe(
             catchError(() => EMPTY), // the next request contains the same messages, and fails for the same reason
           ),
         ),

@@ -4,12 +4,10 @@ import { asKnownEvent } from '../../core/eventGuards.js';
 import { isSameJson } from '../../core/json/equal.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { hasToolResults, messageText, type Message } from '../../core/message.js';
-import { describeError } from '../../transport/publicError.js';
-import type { ServerSentEventsOptions } from '../../transport/serverSentEvents.js';
+import { describeReported, type ServerSentEventsOptions } from '../../transport/serverSentEvents.js';
 import { customEvent } from '../../transport/agUi/customEvents.js';
 import { MessageEncoder } from './messageEncoder.js';
 import { finishedEvent, type OutcomeOptions } from './outcome.js';
-import { AgUiRequestError } from './request.js';
 import { Subagents } from './subagents.js';
 import { AG_UI_VERSION, turnsMark } from '../../transport/agUi/marks.js';
 import type { AgUiEvent, RunAgentInput } from '../../transport/agUi/protocol.js';
@@ -141,15 +139,7 @@ export class AgUiEncoder {
   }
 
   private errorEvent(thrown: unknown): AgUiEvent {
-    const { describeError: describe = describeForClient, onError } = this.options;
-    let described;
-    try {
-      onError?.(thrown);
-      described = describe(thrown);
-    } catch (failed) {
-      described = describeError(failed); // thrown by `describeError` or `onError`
-    }
-    const { code, message } = described;
+    const { code, message } = describeReported(thrown, this.options);
     return {
       type: 'RUN_ERROR',
       message: typeof message === 'string' ? message : 'The run failed.',
@@ -157,7 +147,3 @@ export class AgUiEncoder {
     };
   }
 }
-
-/** An AgUiRequestError is the client's mistake, so the client receives the complete description. */
-const describeForClient = (thrown: unknown): JsonObject =>
-  thrown instanceof AgUiRequestError ? thrown.toJSON() : describeError(thrown);

@@ -5,7 +5,9 @@ import { tool, type Tool } from '../../core/tool.js';
 import { fromAgUiMessages } from '../../transport/agUi/messages.js';
 import type { AgUiTool, RunAgentInput } from '../../transport/agUi/protocol.js';
 
+/** The mistake of a client of AG-UI, which is told what it is. */
 export class AgUiRequestError extends RivuletError {
+  override readonly isPublic = true;
   override readonly name = 'AgUiRequestError';
   readonly code = 'ag_ui_request';
 
@@ -67,7 +69,8 @@ const messageFields: Readonly<Record<string, Readonly<Record<string, Check>>>> =
 const isMessage: Check = (message) =>
   isRecord(message) && hasFields(message, { id: isText, role: isText, ...messageFields[String(message['role'])] });
 const isSchema: Check = (value) => isAbsentOr(value, isRecord);
-const isTool: Check = (value) => hasFields(value, { name: isName, description: isText, parameters: isSchema });
+const isToolName: Check = (name) => isText(name) && /^[\w.:-]{1,128}$/.test(name as string);
+const isTool: Check = (value) => hasFields(value, { name: isToolName, description: isText, parameters: isSchema });
 const isFact: Check = (value) => hasFields(value, { description: isText, value: isText });
 const isStatus: Check = (value) => value === 'resolved' || value === 'cancelled';
 const isAnswer: Check = (value) => hasFields(value, { interruptId: isName, status: isStatus });
@@ -104,7 +107,7 @@ const isEmpty = (schema: JsonObject | undefined): schema is undefined =>
   schema === undefined || Object.keys(schema).length === 0;
 
 /** By these fields, Rivulet would take the client's JSON for a schema library or a validation function. */
-const plainSchema = (schema: JsonObject): JsonObject => ({ type: 'object', ...omit(schema, '~standard', 'validate') });
+const plainSchema = (schema: JsonObject): JsonObject => ({ ...omit(schema, '~standard', 'validate'), type: 'object' });
 
 export interface HistoryOptions {
   /**

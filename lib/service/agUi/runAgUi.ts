@@ -1,6 +1,8 @@
-import { asyncScheduler, concat, concatMap, defer, filter, ignoreElements, NEVER, of, tap } from 'rxjs';
+import { asyncScheduler, catchError, concat, concatMap, defer, filter, ignoreElements, NEVER, of, tap } from 'rxjs';
+import { throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { Checkpoint } from '../../core/checkpoint.js';
+import { ConfigurationError } from '../../core/errors.js';
 import type { StreamEvent } from '../../core/event.js';
 import { isMessage, isResult } from '../../core/eventGuards.js';
 import { asArray } from '../../core/json/json.js';
@@ -95,9 +97,13 @@ export function agUiRun<C>(
         }),
         ignoreElements(),
       );
-  const begun = kernel.limits.countPrompt(owner);
+  const begun = defer(() => {
+    if (history.length === 0) throw new AgUiRequestError('it has no content.');
+    return kernel.limits.countPrompt(owner);
+  });
   const start: ExecutedRun = (controls, failure) =>
     (failure ?? defer(() => agent.stream([], { fragments: true, context, ...controls, history }))).pipe(
+      catchError((thrown: unknown) => throwError(() => refusedTools(request, thrown))),
       // The checkpoint is written first: the client may answer as soon as it receives the end of the run.
       writeFirst((event) => (isResult(event) && event.result.checkpoint ? save(event.result.checkpoint) : undefined)),
     );
@@ -151,6 +157,12 @@ function newPrompts({ messages }: RunAgentInput, known: readonly unknown[]): rea
   const isNew = ({ role, id }: AgUiMessage) => role === 'user' && !known.includes(id);
   return fromAgUiMessages(messages.slice(end + 1).filter(isNew));
 }
+
+/** A client may offer a tool whose name the server has. */
+const refusedTools = ({ tools }: RunAgentInput, thrown: unknown): unknown =>
+  tools.length > 0 && thrown instanceof ConfigurationError && thrown.subject === 'tools'
+    ? new AgUiRequestError(thrown.message)
+    : thrown;
 
 const threadIsBusy = () => later(503, 'A run of this thread is being executed. Ask again.', 1);
 

@@ -1,15 +1,8 @@
 import { isObservable, Subject, Subscription, takeWhile, type Observable } from 'rxjs';
 import type { StreamEvent } from '../../core/event.js';
-import {
-  endEvent,
-  failureEvent,
-  formatServerSentEvent,
-  helloText,
-  plainServerSentEvent,
-  runServerSentEvent,
-  startEvent,
-  startHeartbeat,
-} from '../../transport/serverSentEvents.js';
+import { endEvent, failureEvent, formatServerSentEvent, helloText } from '../../transport/serverSentEvents.js';
+import { plainServerSentEvent, runServerSentEvent, startEvent } from '../../transport/serverSentEvents.js';
+import { startHeartbeat } from '../../transport/serverSentEvents.js';
 import type { ServerSentEventsOptions } from '../../transport/serverSentEvents.js';
 import type { Envelope } from '../runs/lateReader.js';
 import { shareRun } from '../runs/shareRun.js';

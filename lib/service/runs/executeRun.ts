@@ -4,7 +4,7 @@ import type { Checkpoint } from '../../core/checkpoint.js';
 import type { StreamEvent } from '../../core/event.js';
 import { isCheckpoint, isResult, isTurn } from '../../core/eventGuards.js';
 import type { JsonObject } from '../../core/json/json.js';
-import { requireNumber } from '../../core/options.js';
+import { MAX_TIMER_DELAY, requireNumber } from '../../core/options.js';
 import { randomId } from '../../transport/randomId.js';
 import type { RunControls } from './createRuns.js';
 import { estimateSize } from './estimateSize.js';
@@ -84,7 +84,7 @@ export class Executor {
     private readonly options: ExecutorOptions,
   ) {
     const { lease = DEFAULT_LEASE } = options;
-    requireNumber('lease', lease, MIN_LEASE);
+    requireNumber('lease', lease, MIN_LEASE, MAX_TIMER_DELAY);
     this.lease = lease;
   }
 

@@ -11,9 +11,8 @@ import { continueRun } from './continueLog.js';
 import { createInnerMessages } from './innerMessages.js';
 import { replayed } from './replayed.js';
 import { innerOfCheckpoint, messagesOfRecord, replayCheckpoint, seenBefore } from './replayRecord.js';
-import { sizeOfHistory } from './runAccess.js';
+import { sizeOfHistory, type RunAccess } from './runAccess.js';
 import type { Client } from '../client.js';
-import type { RunAccess } from './runAccess.js';
 import { RunNotFoundError } from './runErrors.js';
 
 /** Plans a run from its start, with the runs before it as history. */

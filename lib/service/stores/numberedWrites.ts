@@ -3,6 +3,9 @@ import type { StreamEvent } from '../../core/event.js';
 import { createSemaphore, type Semaphore } from '../../core/semaphore.js';
 import type { RunLog } from '../ports/runLog.js';
 
+/** Milliseconds: the service gives up a write that takes longer than 9 s. */
+export const MAX_WRITE_INTERVAL = 5000;
+
 /** Writes events as an attempt, after its `last` write; without events, opens the run. Emits the number of it. */
 type WriteEvents = (
   run: string,

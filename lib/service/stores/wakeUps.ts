@@ -1,5 +1,6 @@
 import { defer, EMPTY, finalize, ignoreElements, interval, merge, retry, share, Subject, tap, timer } from 'rxjs';
 import type { Observable } from 'rxjs';
+import { MAX_TIMER_DELAY } from '../../core/options.js';
 
 /** Tells the readers of a run that a database may have something new for them. */
 export interface WakeUps {
@@ -39,7 +40,7 @@ export function createWakeUps(notifications: Observable<string> = EMPTY, pollInt
       defer(() => {
         const reader = readers[what].get(run) ?? new Subject<void>();
         readers[what].set(run, reader);
-        return merge(reader, listening, interval(pollInterval)).pipe(
+        return merge(reader, listening, interval(Math.min(pollInterval, MAX_TIMER_DELAY))).pipe(
           finalize(() => {
             if (!reader.observed) readers[what].delete(run);
           }),

@@ -4,7 +4,7 @@ import { asKnownEvent } from '../../core/eventGuards.js';
 import { asArray, objectOrEmpty, type JsonValue } from '../../core/json/json.js';
 import { hasToolResults, joinedResult, type Message } from '../../core/message.js';
 import type { ServerTool } from '../../core/metadata.js';
-import { describeError } from '../../transport/publicError.js';
+import { describeReported } from '../../transport/serverSentEvents.js';
 import type { UiMessageChunk } from './chunks.js';
 import type { UiMessageStreamOptions } from './options.js';
 import { NestedRuns } from './nestedRuns.js';
@@ -138,17 +138,12 @@ export class ChunkEncoder {
 
   /** `useChat` reads nothing after the error, so it is the last chunk. */
   fail(thrown: unknown): void {
-    const { errorText = defaultErrorText, onError } = this.options;
-    let text: string;
-    try {
-      onError?.(thrown);
-      text = errorText(thrown);
-    } catch (error) {
-      text = defaultErrorText(error); // thrown by `errorText` or `onError`
-    }
+    const { errorText, onError } = this.options;
+    const describe = errorText && ((error: unknown) => ({ message: errorText(error) }));
+    const { message } = describeReported(thrown, { describeError: describe, onError });
     if (this.hasEnded) return;
     this.closeAll();
-    this.emit({ type: 'error', errorText: text });
+    this.emit({ type: 'error', errorText: message as string });
   }
 
   private metadataOf(event: StreamEvent) {
@@ -235,5 +230,3 @@ export class ChunkEncoder {
     this.emit({ type: 'finish', finishReason: reason, ...(messageMetadata ? { messageMetadata } : {}) });
   }
 }
-
-const defaultErrorText = (thrown: unknown): string => describeError(thrown)['message'] as string;

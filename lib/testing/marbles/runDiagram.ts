@@ -3,8 +3,7 @@ import { TestScheduler } from 'rxjs/testing';
 import { ConfigurationError } from '../../core/errors.js';
 import { isRecord } from '../../core/json/json.js';
 import { drawnSubscriptions, type DiagramLine } from './line.js';
-import type { Diagram } from './parseDiagram.js';
-import { parseDiagram } from './parseDiagram.js';
+import { parseDiagram, type Diagram } from './parseDiagram.js';
 
 export { parseDiagram } from './parseDiagram.js';
 export type { Diagram } from './parseDiagram.js';

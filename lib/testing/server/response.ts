@@ -1,7 +1,8 @@
-import { catchError, concat, concatMap, defer, from, map, of, takeWhile, timer, type Observable } from 'rxjs';
+import { catchError, concat, concatMap, defer, from, map, of, takeWhile, type Observable } from 'rxjs';
 import type { Chunk } from '../../core/chunk.js';
 import { errorText } from '../../core/errors.js';
 import { isJsonObject, type JsonObject } from '../../core/json/json.js';
+import { after } from '../../core/timeLimit.js';
 import { usageOf, type Usage } from '../../core/usage.js';
 import { outputFor, play, type ScriptedOutput, type Script } from '../script.js';
 import type { Dialect, DialectFrame, DialectWriter, Refusal } from './dialects/dialect.js';
@@ -163,7 +164,7 @@ function response(dialect: Dialect, behaviour: Behaviour, body: Observable<BodyC
 
 function delayFrames(body: Observable<BodyChunk>, delay: number): Observable<BodyChunk> {
   if (delay <= 0) return body;
-  return body.pipe(concatMap((chunk, at) => (at === 0 ? of(chunk) : timer(delay).pipe(map(() => chunk)))));
+  return body.pipe(concatMap((chunk, at) => (at === 0 ? of(chunk) : after(delay).pipe(map(() => chunk)))));
 }
 
 function endEarly(body: Observable<BodyChunk>, { reset, silent, endEarly: end }: Behaviour): Observable<BodyChunk> {

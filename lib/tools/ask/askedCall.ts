@@ -200,10 +200,11 @@ export class AskedCall implements InnerRunControl {
   }
 
   private announce<S extends Schema>(id: string, asked: AskOptions<S>, problem: string | undefined): Question {
-    const { message, details, within } = asked;
+    const { message, details, within = Infinity } = asked;
     const { journal } = this;
     const before = journal.waiting.get(id)?.question;
-    const expires = before?.expires ?? (within === undefined ? undefined : asyncScheduler.now() + within);
+    const until = asyncScheduler.now() + within;
+    const expires = before?.expires ?? (until > 8.64e15 ? undefined : until); // no Date is later
     const question: Question = { message, schema: schemaOf(asked), ...omitUndefined({ problem, expires }) };
     this.emit(journal.ask(id, question, details));
     this.keep();

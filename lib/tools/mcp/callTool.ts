@@ -72,7 +72,8 @@ function sendCall(
   { more, asking }: { readonly more?: JsonObject; readonly asking?: Asking } = {},
 ): Observable<CallToolResult | Progress<McpProgress>> {
   const { outputSchema: _, ...toolDefinition } = definition;
-  const limits = { resetTimeoutOnProgress, ...omitUndefined({ timeout, maxTotalTimeout }) };
+  const bounded = timeout && Math.min(timeout, MAX_TIMER_DELAY);
+  const limits = { resetTimeoutOnProgress, ...omitUndefined({ timeout: bounded, maxTotalTimeout }) };
   return fromRequest<CallToolResult | Progress<McpProgress>>((signal, next) => {
     const onprogress = (notification: ProgressNotification) => next(progress(toProgress(notification)));
     const allowInputRequired = more !== undefined;

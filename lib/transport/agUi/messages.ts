@@ -1,13 +1,6 @@
 import { isRecord, objectOrEmpty, tryParseJson, type JsonObject, type JsonValue } from '../../core/json/json.js';
-import type {
-  FilePart,
-  Message,
-  Part,
-  TextPart,
-  ToolCallPart,
-  ToolErrorCode,
-  ToolResultPart,
-} from '../../core/message.js';
+import type { FilePart, Message, Part, TextPart, ToolCallPart, ToolErrorCode } from '../../core/message.js';
+import type { ToolResultPart } from '../../core/message.js';
 import { isDropped } from './marks.js';
 import type { AgUiContent, AgUiMessage, AgUiPart, AgUiSource, AgUiToolCall } from './protocol.js';
 

@@ -1,11 +1,15 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
-import { filter, lastValueFrom, reduce } from 'rxjs';
+import { filter, lastValueFrom, of, reduce } from 'rxjs';
 import { isText } from '../../../lib/core/eventGuards.js';
 import { userMessage } from '../../../lib/core/message.js';
 import type { Model } from '../../../lib/core/model.js';
 import { openai } from '../../../lib/providers/openai.js';
 import { webSocketTransport } from '../../../lib/providers/openaiResponses/webSocketTransport.js';
-import type { WebSocketLike } from '../../../lib/providers/openaiResponses/webSocketConnection.js';
+import type { WebSocketTransport } from '../../../lib/providers/openaiResponses/webSocketTransport.js';
+import { scriptedModel } from '../../../lib/testing/index.js';
+import { Connection, type WebSocketLike } from '../../../lib/providers/openaiResponses/webSocketConnection.js';
+import { userMessageOf } from '../../../lib/providers/openaiResponses/steering.js';
+import type { JsonObject } from '../../../lib/core/json/json.js';
 import { observe } from '../../support/observe.js';
 
 const itemOf = (who: string, text: string) => ({
@@ -38,7 +42,7 @@ const answer = (who: string) => [created(who), added(who), delta(who), completed
 type Frames = readonly object[];
 
 /** What a server does with a request: the events that it sends, and those that come after the end of the response. */
-const habits: Readonly<Record<string, (who: string) => readonly [Frames, Frames]>> = {
+const habits: Record<string, (who: string) => readonly [Frames, Frames]> = {
   answers: (who) => [answer(who), []],
   'answers twice': (who) => [answer(who), answer(who)],
   'answers, and completes again': (who) => [answer(who), [completed(who)]],
@@ -160,5 +164,202 @@ describe('webSocketTransport', () => {
     jest.advanceTimersByTime(1);
     expect(seen.error).toMatchObject({ name: 'TimeoutError', phase });
     jest.useRealTimers();
+  });
+
+  /** A response that nobody has requested: as much of it comes before the request, and the rest before the answer. */
+  const unrequested = [created('nobody'), added('nobody'), delta('nobody'), completed('nobody')];
+  const places = ['at open', 'between two responses'] as const;
+  it.each(places.flatMap((place) => [1, 2, 3, 4].map((count) => ({ place, count }))))(
+    'webSocketTransport reads no response that nobody has requested: $count events of it $place',
+    async ({ place, count }) => {
+      const server = class extends serverOf(() => 'answers', 'at once') {
+        private rest = unrequested.slice(count);
+        constructor() {
+          super();
+          if (place === 'at open') queueMicrotask(() => this.tell(unrequested.slice(0, count)));
+        }
+        tell(frames: Frames): void {
+          for (const frame of frames) (this.onmessage as (event: object) => void)({ data: JSON.stringify(frame) });
+        }
+        override send(data: string): void {
+          const isFirst = data.includes('ann');
+          if (isFirst && place !== 'at open')
+            queueMicrotask(() => queueMicrotask(() => this.tell(unrequested.slice(0, count))));
+          else {
+            const again = { type: 'response.in_progress', response: { id: 'r-nobody' } };
+            this.tell([again, ...this.rest.splice(0)]);
+          }
+          super.send(data);
+        }
+      };
+      const model = modelOf(server);
+      for (const who of ['ann', 'bob', 'carol']) expect(await textOf(model, who)).toBe(`text of ${who}`);
+    },
+  );
+
+  it('webSocketTransport fails a response in which the server begins another one', async () => {
+    habits['mixes'] = (who) => [answer(who).flatMap((frame, at) => [frame, unrequested[at] ?? {}]), []];
+    const model = modelOf(serverOf((who) => (who === 'ann' ? 'mixes' : 'answers'), 'at once'));
+    expect(await textOf(model, 'ann')).toMatch(/^Error: .*It was closed/);
+    expect(await textOf(model, 'bob')).toBe('text of bob');
+  });
+
+  it.each(
+    [200, 399, 599, 600, 1000, 65_936, 1e308, -1, '500', null].flatMap((status) => [
+      { status, code: 'invalid_prompt' },
+      { status, code: '__proto__' },
+      { status, code: 'toString' },
+    ]),
+  )('webSocketTransport reports an error with any status and code: %j', async ({ status, code }) => {
+    habits['errs'] = (who) => [[{ type: 'error', status, error: { code, message: `refusal of ${who}` } }], []];
+    expect(await textOf(modelOf(serverOf(() => 'errs', 'at once')), 'ann')).toContain('refusal of ann');
+  });
+
+  it.each(['999', '600', '200'])('webSocketTransport fails if the status of the handshake is %s', async (status) => {
+    const refusing = class extends serverOf(() => 'answers', 'at once') {
+      constructor() {
+        super();
+        const error = { message: `Unexpected server response: ${status}` };
+        queueMicrotask(() => (this.onerror as (event: object) => void)(error));
+        this.onopen = () => undefined;
+      }
+    };
+    expect(await textOf(modelOf(refusing), 'ann')).toContain(`Unexpected server response: ${status}`);
+  });
+
+  it('webSocketTransport keeps the connection of the next response if the reader of the last one leaves', async () => {
+    const sockets = webSocketTransport(serverOf(() => 'answers', 'at once'));
+    opened.push(sockets);
+    const request = (who: string) =>
+      sockets.fetch('http://x/', { method: 'POST', body: JSON.stringify({ input: `I am ${who}`, stream: true }) });
+    const first = await request('ann');
+    const second = request('bob');
+    await first.body?.cancel(); // its end has arrived, and was not read
+    expect(await (await second).text()).toContain('text of bob');
+  });
+});
+
+/** A connection whose response is steered and has ended, and its socket. */
+async function steered(sendElsewhere = () => Promise.reject(new Error('elsewhere'))) {
+  const close = jest.fn();
+  const sent: JsonObject[] = [];
+  const socket: WebSocketLike = {
+    send: (data) => sent.push(JSON.parse(data) as JsonObject),
+    ...{ close, onopen: undefined, onmessage: undefined, onerror: undefined, onclose: undefined },
+  };
+  const connection = new Connection(socket, { key: '', idle: 60_000, onClose: () => undefined, sendElsewhere });
+  opened.push(connection);
+  const tell = (...frames: Frames) => {
+    for (const frame of frames) (socket.onmessage as (event: object) => void)({ data: JSON.stringify(frame) });
+  };
+  const response = connection.request({ input: [] }, undefined);
+  (socket.onopen as () => void)();
+  await Promise.resolve();
+  tell(created('ann'), added('ann'));
+  await response;
+  const content = [{ type: 'input_text', text: 'And?' }];
+  const input = [userMessageOf(content)];
+  connection.steer('r-ann', content);
+  const end = { type: 'response.incomplete', response: { id: 'r-ann', status: 'incomplete' } };
+  tell({ type: 'response.steer.accepted', steer: { id: 's' } }, end);
+  return { connection, tell, close, sent, input };
+}
+
+describe('webSocketTransport', () => {
+  it.each([Infinity, 2 ** 31])('webSocketTransport keeps an idle connection for %d ms', async (idle) => {
+    let count = 0;
+    const counted = class extends serverOf(() => 'answers', 'at once') {
+      constructor() {
+        super();
+        count++;
+      }
+    };
+    const sockets = webSocketTransport(counted, { idle });
+    opened.push(sockets);
+    const model = openai('m', { apiKey: 'none', fetch: sockets.fetch });
+    jest.useFakeTimers({ doNotFake: ['queueMicrotask', 'nextTick', 'setImmediate'] });
+    for (const who of ['ann', 'bob']) {
+      expect(await textOf(model, who)).toBe(`text of ${who}`);
+      jest.advanceTimersByTime(1000);
+    }
+    jest.useRealTimers();
+    expect(count).toBe(1);
+  });
+
+  it.each([
+    [10, 0],
+    [2000, 1],
+  ])('webSocketTransport keeps at most 1 MB of a response before its request: %i KB', async (size, closed) => {
+    const { connection, tell, close, input } = await steered();
+    const long = { ...delta('bob'), delta: 'x'.repeat(1000) };
+    tell(created('bob'), added('bob'), ...Array.from({ length: size }, () => long), completed('bob'));
+    expect(close).toHaveBeenCalledTimes(closed);
+    expect(connection.isFreeFor('r-ann')).toBe(closed === 0);
+    if (closed > 0) return;
+    const response = await connection.request({ input }, undefined);
+    expect(await response.text()).toContain('response.completed');
+  });
+
+  it('webSocketTransport forgets what came before a request that is sent after all', async () => {
+    const { connection, tell, sent, input } = await steered();
+    tell(created('bob'), delta('bob'));
+    const call = { type: 'function_call_output', call_id: 'c', output: '1' };
+    const response = connection.request({ input: [...input, call] }, undefined);
+    await new Promise(setImmediate);
+    expect(sent.at(-1)).toMatchObject({ type: 'response.create', input: [call] });
+    tell({ type: 'response.in_progress', response: { id: 'r-bob' } }, ...answer('carol'));
+    expect(await (await response).text()).not.toContain('bob');
+  });
+
+  const post = (input: string, more = {}) => ({
+    method: 'POST',
+    body: JSON.stringify({ stream: true, input, ...more }),
+  });
+  /** A model whose response is `r-ann`, steered with a prompt. */
+  const steer = ({ steer: steerModel }: WebSocketTransport) => {
+    const model = scriptedModel([[{ type: 'metadata', metadata: { responseId: 'r-ann' } }, { delay: 1000 }]]);
+    return steerModel(model, of([userMessage('And?')]))
+      .stream({ messages: [] })
+      .subscribe();
+  };
+
+  it('webSocketTransport fails the next request if its class throws when a steered connection breaks', async () => {
+    const sockets: WebSocketLike[] = [];
+    habits['waits'] = (who) => [[created(who)], []];
+    const once = class extends serverOf(() => 'waits', 'at once') {
+      constructor() {
+        if (sockets.length > 0) throw new Error('No more sockets.');
+        super();
+        sockets.push(this);
+      }
+    };
+    const transport = webSocketTransport(once);
+    await transport.fetch('http://x/', post('I am ann'));
+    const steering = steer(transport);
+    const tell = sockets[0]?.onmessage as (event: object) => void;
+    tell({ data: JSON.stringify(completed('ann')) });
+    const next = transport.fetch('http://x/', post('And?', { previous_response_id: 'r-ann' }));
+    expect(() => (sockets[0]?.onclose as (event: object) => void)({ code: 1006 })).not.toThrow();
+    await expect(next).rejects.toThrow('No more sockets.');
+    steering.unsubscribe();
+  });
+
+  it.each([
+    [['http://x/'], 1],
+    [['http://x/', 'http://y/'], 0],
+  ])('webSocketTransport steers no response whose id is not unique: %j', async (urls, count) => {
+    const sent: string[] = [];
+    habits['waits'] = (who) => [[created(who)], []];
+    const noting = class extends serverOf(() => 'waits', 'at once') {
+      override send(data: string): void {
+        sent.push(data);
+        super.send(data);
+      }
+    };
+    const transport = webSocketTransport(noting);
+    opened.push(transport);
+    for (const url of urls) await transport.fetch(url, post('I am ann'));
+    steer(transport).unsubscribe();
+    expect(sent.filter((data) => data.includes('response.steer'))).toHaveLength(count);
   });
 });

@@ -89,6 +89,7 @@ describe('agUiHandler', () => {
       [{ ...request(), messages: [{ id: '1', role: 'assistant', toolCalls: [{ id: 'c' }] }] }, /messages/],
       [{ ...request(), messages: [{ id: '1', role: 'tool', content: '' }] }, /messages/],
       [{ ...request(), tools: [{ name: 'x' }] }, /tools/],
+      [{ ...request(), tools: [{ name: 'a b', description: '' }] }, /tools/],
       [{ ...request(), context: ['x'] }, /context/],
       [{ ...request(), resume: [{ interruptId: 'x', status: 'maybe' }] }, /resume/],
     ];
@@ -172,9 +173,27 @@ describe('agUiHandler', () => {
     ]);
   });
 
-  it('agUiHandler fails a run whose client defines a tool with the name of a tool of the server', async () => {
-    const { run } = serve(waiting, [send]);
-    expect((await run({ tools: [{ name: 'send', description: 'Mine.' }] })).at(-1)?.type).toBe('RUN_ERROR');
+  const offered = (...names: readonly string[]) => ({ tools: names.map((name) => ({ name, description: 'Mine.' })) });
+  it.each<[string, Partial<RunAgentInput>, RegExp, isWaiting: boolean]>([
+    ['a tool with the name of a tool of the server', offered('send'), /Two tools are named "send"/, false],
+    ['two tools of one name', offered('a', 'a'), /Two tools are named "a"/, false],
+    ['no message', { messages: [] }, /it has no content/, false],
+    ['a message without content', { messages: [user('')] }, /it has no content/, false],
+    ['a result without a call', { messages: [result('c', 'x')] }, /it has no content/, false],
+    ['an answer, but no run waits', approve('c1'), /no run waits/, false],
+    ['no answer', {}, /must answer all interrupts/, true],
+    ['an answer to another call', approve('other'), /nothing waits/, true],
+    ['an answer that decides nothing', approve('c1', { maybe: true }), /must be \{ "approved"/, true],
+  ])('agUiHandler tells the client, and not onError, that its request has %s', async (_, fields, says, isWaiting) => {
+    const errors: unknown[] = [];
+    const { run } = serve(waiting, [send], { onError: (thrown) => errors.push(thrown) });
+    if (isWaiting) await run();
+    expect((await run(fields)).at(-1)).toMatchObject({
+      type: 'RUN_ERROR',
+      code: 'ag_ui_request',
+      message: expect.stringMatching(says) as unknown,
+    });
+    expect(errors).toEqual([]);
   });
 
   it('agUiHandler resumes a run whose approval is answered, and requires the answer', async () => {

@@ -77,6 +77,9 @@ export interface DurableWorker {
 /** How long `drain` waits for the runs, in milliseconds. */
 const DRAIN_TIME = 3_600_000;
 
+/** A worker that looks less often, in milliseconds, has none of these runs. */
+const MAX_INTERVAL = 86_400_000;
+
 /** How often parked runs are retried, in intervals of the recovery. */
 const PARKED_INTERVALS = 10;
 
@@ -112,7 +115,7 @@ const MAX_DELAY = 30_000;
 export function durableWorker<C>(agent: HandledAgent<C>, options: DurableWorkerOptions): DurableWorker {
   const { dbos, store, log, queue = DEFAULT_QUEUE, version = DEFAULT_VERSION, keep = 3_600_000 } = options;
   const { recoveryInterval = 1000, concurrency = 50, retention = 86_400_000 } = options;
-  requireNumber('recoveryInterval', recoveryInterval, 1);
+  requireNumber('recoveryInterval', recoveryInterval, 1, MAX_INTERVAL);
   requireNumber('retention', retention, 1);
   const id = `rivulet-${randomId()}`;
   const door = createDoor();
@@ -187,7 +190,7 @@ const startEngine = (
 ): Observable<never> => {
   const { dbos, pool, queue, version, concurrency = 50, pollInterval = 100 } = options;
   requireNumber('concurrency', concurrency, 1);
-  requireNumber('pollInterval', pollInterval, 1);
+  requireNumber('pollInterval', pollInterval, 1, MAX_INTERVAL);
   return defer(() => {
     dbos.setConfig({
       name: 'rivulet',

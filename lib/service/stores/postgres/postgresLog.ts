@@ -5,7 +5,7 @@ import { RunFullError, RunNotFoundError, RunTakenError } from '../../runs/runErr
 import type { RunLog } from '../../ports/runLog.js';
 import { createBatches } from '../batches.js';
 import { createRunReader, eventsOf, followTail, messageOf, requirePosition, type Tail } from '../followTail.js';
-import { numberWrites } from '../numberedWrites.js';
+import { MAX_WRITE_INTERVAL, numberWrites } from '../numberedWrites.js';
 import { storedTime } from '../storedTime.js';
 import { createWakeUps } from '../wakeUps.js';
 import { DEFAULT_MAX_AGE, DEFAULT_RETRY_TIME, retryConnection, rowsOf } from './client.js';
@@ -26,7 +26,7 @@ export interface PostgresLogOptions extends PostgresOptions {
   readonly pollInterval?: number | undefined;
   /**
    * The shortest time between two writes of one run, in milliseconds. The first event is written at once; the events
-   * that arrive in the meantime are one write. Default: 100.
+   * that arrive in the meantime are one write. Default: 100. At most 5000.
    */
   readonly writeInterval?: number | undefined;
 }
@@ -87,7 +87,7 @@ export function postgresLog(client: PostgresClient, options: PostgresLogOptions 
   const { pollInterval = notifications ? 5000 : 250 } = options;
   requireNumber('maxAge', maxAge, 0);
   requireNumber('retryTime', retryTime, 0);
-  requireNumber('writeInterval', writeInterval, 0);
+  requireNumber('writeInterval', writeInterval, 0, MAX_WRITE_INTERVAL);
   requireNumber('pollInterval', pollInterval, 1);
   const query: Query = (text, values) => rowsOf(client, text, values);
   const clean = removeExpired(client, retryTime);

@@ -5,7 +5,7 @@ import { RunFullError, RunNotFoundError, RunTakenError } from '../../runs/runErr
 import type { LogState, RunLog } from '../../ports/runLog.js';
 import { randomId } from '../../../transport/randomId.js';
 import { createRunReader, eventsOf, followTail, messageOf, requirePosition, type Tail } from '../followTail.js';
-import { numberWrites } from '../numberedWrites.js';
+import { MAX_WRITE_INTERVAL, numberWrites } from '../numberedWrites.js';
 import { storedTime } from '../storedTime.js';
 import { createWakeUps } from '../wakeUps.js';
 import { evaluate, retryConnection, type RedisClient } from './client.js';
@@ -25,7 +25,7 @@ export interface RedisLogOptions {
   readonly pollInterval?: number | undefined;
   /**
    * The shortest time between two writes of one run, in milliseconds. The first event is written at once; the events
-   * that arrive in the meantime are one write. Default: 100.
+   * that arrive in the meantime are one write. Default: 100. At most 5000.
    */
   readonly writeInterval?: number | undefined;
   /** How long a run is kept after its last write, in milliseconds. Default: 24 hours. */
@@ -73,7 +73,7 @@ export function redisLog(client: RedisClient, options: RedisLogOptions = {}): Ru
   const { pollInterval = notifications ? 5000 : 250 } = options;
   requireNumber('maxAge', maxAge, 1);
   requireNumber('retryTime', retryTime, 0);
-  requireNumber('writeInterval', writeInterval, 0);
+  requireNumber('writeInterval', writeInterval, 0, MAX_WRITE_INTERVAL);
   requireNumber('pollInterval', pollInterval, 1);
   const wakeUps = createWakeUps(notifications, pollInterval);
 
