@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { NEVER, Subject, throwError } from 'rxjs';
-import { z } from 'zod';
+import * as z from 'zod';
 import { createAgent } from '../../lib/agent/createAgent.js';
 import type { Chunk } from '../../lib/core/chunk.js';
 import { tool } from '../../lib/core/tool.js';
