@@ -38,14 +38,20 @@ export const commonMarks = (before: Marks, a: Marks, b: Marks): Marks =>
 export function mergeSaved(stored: SavedConversation, before: Marks, after: SavedConversation): SavedConversation {
   const mine = new Map(after.exchanges.map((exchange) => [exchange.id, exchange]));
   const isChanged = (exchange: Exchange) => before[exchange.id] !== markOf(exchange);
-  const merged = stored.exchanges.map((theirs) => {
-    const own = mine.get(theirs.id);
-    if (!own) return theirs;
+  const newer = (theirs: Exchange, own: Exchange): Exchange => {
     if (isReduced(own) !== isReduced(theirs)) return isReduced(own) ? complete(theirs, own) : complete(own, theirs);
     if (!isChanged(own)) return theirs;
     return isChanged(theirs) && isFurther(theirs, own) ? theirs : own;
+  };
+  const merged = stored.exchanges.map((theirs) => {
+    const own = mine.get(theirs.id);
+    if (!own) return theirs;
+    // Two devices may have sent one prompt after different exchanges. A full storage may have lost that one.
+    const { parent } = isReduced(theirs) ? own : theirs;
+    const either = newer(theirs, own);
+    return either.parent === parent ? either : { ...either, parent };
   });
-  const exchanges = union(merged, after.exchanges);
+  const exchanges = parentsFirst(union(merged, after.exchanges));
   const [theirQueue, ownQueue] = [stored.queued ?? [], after.queued ?? []];
   const isBoth = ({ id }: QueuedPrompt) =>
     [theirQueue, ownQueue].every((queue) => queue.some((other) => other.id === id));
@@ -71,6 +77,26 @@ function union<T extends { readonly id: string }>(list: readonly T[], others: re
   }
   const addedBefore = (id?: string) => (added.get(id) ?? []).toReversed();
   return [...list.flatMap((element) => [...addedBefore(element.id), element]), ...addedBefore()];
+}
+
+/** Each exchange after the one that it continues: two devices may have them in different orders. */
+function parentsFirst(exchanges: readonly Exchange[]): readonly Exchange[] {
+  const byId = new Map(exchanges.map((exchange) => [exchange.id, exchange]));
+  const parentOf = ({ parent }: Exchange) => (parent === undefined ? undefined : byId.get(parent));
+  const ordered = new Map<string, Exchange>();
+  for (const exchange of exchanges) {
+    const missing = new Set<Exchange>();
+    for (let next: Exchange | undefined = exchange; next && !ordered.has(next.id); next = parentOf(next)) {
+      if (missing.has(next)) break; // a cycle of two devices: the last one begins anew
+      missing.add(next);
+    }
+    for (const each of [...missing].toReversed())
+      ordered.set(
+        each.id,
+        each.parent === undefined || ordered.has(each.parent) ? each : { ...each, parent: undefined },
+      );
+  }
+  return [...ordered.values()];
 }
 
 function isFurther(a: Exchange, b: Exchange): boolean {

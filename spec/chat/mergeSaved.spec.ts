@@ -1,7 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
 import type { Exchange } from '../../lib/chat/exchanges.js';
 import { commonMarks, marksOf, mergeSaved } from '../../lib/chat/mergeSaved.js';
-import { savedConversation } from '../../lib/chat/savedConversation.js';
+import { isSavedConversation, savedConversation } from '../../lib/chat/savedConversation.js';
 import { followingId } from '../../lib/transport/randomId.js';
 import type { ViewStatus } from '../../lib/operators/view/view.js';
 
@@ -33,7 +34,37 @@ const pairs = states.flatMap(([earlier, a], index) =>
 
 const saved = (...exchanges: readonly Exchange[]) => savedConversation(exchanges, exchanges.at(-1)?.id);
 
+/** Conversations of two devices with the same prompts, in their own orders, each after any of its earlier ones. */
+const conversations = fc.tuple(
+  ...[0, 1].map(() =>
+    fc
+      .tuple(
+        fc.shuffledSubarray(['a', 'b', 'c', 'd', 'e', 'f']),
+        fc.array(fc.tuple(fc.nat(), fc.boolean()), { minLength: 6, maxLength: 6 }),
+      )
+      .map(([ids, choices]) =>
+        ids.map((id, index) => {
+          const [parent, isReduced] = choices[index] as [number, boolean];
+          return exchange('idle', { id, parent: ids[(parent % (index + 1)) - 1], ...(isReduced ? { isReduced } : {}) });
+        }),
+      ),
+  ),
+);
+
 describe('mergeSaved', () => {
+  it('mergeSaved keeps what both devices have readable, whatever the order in which they have sent it', () => {
+    fc.assert(
+      fc.property(conversations, ([theirs = [], own = []]) => {
+        const merged: unknown = JSON.parse(JSON.stringify(mergeSaved(saved(...theirs), {}, saved(...own))));
+        expect(isSavedConversation(merged)).toBe(true);
+        const { exchanges } = merged as { exchanges: readonly Exchange[] };
+        const ids = new Set([...theirs, ...own].map(({ id }) => id));
+        expect(exchanges.map(({ id }) => id).sort()).toEqual([...ids].sort());
+      }),
+      { numRuns: 500 },
+    );
+  });
+
   it('mergeSaved keeps the order of exchanges when a full storage had room for the newest only', () => {
     const [a, b, c] = ['a', 'b', 'c'].map((id) => exchange('idle', { id })) as [Exchange, Exchange, Exchange];
     const stored = saved({ ...b, isReduced: true });
