@@ -44,7 +44,7 @@ const conversations = fc.tuple(
       )
       .map(([ids, choices]) =>
         ids.map((id, index) => {
-          const [parent, isReduced] = choices[index] as [number, boolean];
+          const [parent, isReduced] = choices[index] ?? [0, false];
           return exchange('idle', { id, parent: ids[(parent % (index + 1)) - 1], ...(isReduced ? { isReduced } : {}) });
         }),
       ),

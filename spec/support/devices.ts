@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { firstValueFrom, lastValueFrom, share, Subscription } from 'rxjs';
+import { defer, firstValueFrom, lastValueFrom, retry, share, Subject, Subscription, tap } from 'rxjs';
 import { createAgent } from '../../lib/agent/createAgent.js';
 import { chatCopies, conversation, persist, remoteAgent, remoteChats } from '../../lib/chat/index.js';
 import type { Conversation } from '../../lib/chat/index.js';
@@ -71,6 +71,7 @@ function createService() {
 function createDevice(handler: ReturnType<typeof createService>) {
   const texts = new Map<string, string>();
   const state = { isOnline: true, isFull: false };
+  const online$ = new Subject<void>();
   const storage = {
     getItem: (key: string) => texts.get(key) ?? null,
     removeItem: (key: string) => void texts.delete(key),
@@ -91,6 +92,7 @@ function createDevice(handler: ReturnType<typeof createService>) {
   let isKept = false;
   return {
     state,
+    online$,
     chats,
     copies,
     chat: () => page?.chat,
@@ -105,8 +107,11 @@ function createDevice(handler: ReturnType<typeof createService>) {
       const ignore = { error: () => undefined }; // a page tries again when it is opened again
       work.add(chat.view$.subscribe());
       work.add(stored$.subscribe(ignore));
-      isKept = true;
-      work.add(copies.keep(id, stored$).subscribe({ error: () => (isKept = false) }));
+      const kept$ = defer(() => {
+        isKept = true;
+        return copies.keep(id, stored$).pipe(tap({ error: () => (isKept = false) }));
+      });
+      work.add(kept$.pipe(retry({ delay: () => online$ })).subscribe());
     },
     close() {
       page?.work.unsubscribe();
@@ -165,6 +170,7 @@ export const playDevices = (steps: readonly DeviceStep[]): Promise<readonly stri
         case 'offline':
         case 'online':
           state.isOnline = act === 'online';
+          if (state.isOnline) device.online$.next();
           return;
         case 'full':
         case 'room':
