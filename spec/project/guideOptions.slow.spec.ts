@@ -53,7 +53,8 @@ const foreign = new Set([
   ...['claude', 'gemini', 'googleai', 'mistralai', 'qwen3', 'togetherai', 'draw', 'inspect', 'spec', 'floor', 'track'],
   ...['maskEmails', 'pool', 'researcher', 'similarity', 'sqliteStore', 'embed', 'withSignedFiles', 'c1', 'f', 'p'],
   ...['elicitation', 'omitted', 'nanoid', 'cause', 'bodyLimit', 'preClose', 'preStop', 'terminationGracePeriodSeconds'],
-  ...['enableShutdownHooks', 'beforeApplicationShutdown', 'onApplicationShutdown'],
+  ...['enableShutdownHooks', 'beforeApplicationShutdown', 'onApplicationShutdown', 'redis', 'socketTimeout'],
+  'reconnectStrategy',
   ...['aiSdk', 'answering', 'bases', 'chatCompletions', 'responses', 'steered'], // files and folders of the library
 ]);
 const known = new Set([...types.names, ...Object.keys(rxjs), ...foreign]);
