@@ -215,10 +215,10 @@ export function createExchanges(
 
 /** They are counted once for a view, and only if it has a new exchange. */
 function siblingsIn(byId: ReadonlyMap<string, Exchange>): (parent: string | undefined) => readonly string[] {
-  const ids = new Map<string | undefined, readonly string[]>();
+  const ids = new Map<string | undefined, string[]>();
   return (parent) => {
     if (ids.size === 0)
-      for (const other of byId.values()) ids.set(other.parent, [...(ids.get(other.parent) ?? []), other.id]);
+      for (const { id, parent: other } of byId.values()) if (!ids.get(other)?.push(id)) ids.set(other, [id]);
     return ids.get(parent) ?? [];
   };
 }
