@@ -110,7 +110,7 @@ function showOutput(wrapped: boolean, fragments: boolean, returned: Returned) {
             showFragment(event);
             return;
           case 'text':
-            suppressed.append(event.text);
+            suppressed.text += event.text;
             return;
           case 'toolCall':
             if (event.name !== RETURN_RESULT) break;
@@ -122,7 +122,7 @@ function showOutput(wrapped: boolean, fragments: boolean, returned: Returned) {
             if (event.name === RETURN_RESULT) return;
             break;
           case 'retract':
-            suppressed.retract();
+            suppressed.text = '';
             unwrapper = createUnwrapper(showText);
             returned.result = undefined;
             break;

@@ -47,13 +47,10 @@ export function preparedTurn(
   return defer(() => {
     const changes = prepareTurn(state, context.context as never);
     if (!isObservableInput(changes)) return start(changes);
-    return firstValue(changes, context.stop).pipe(concatMap(start));
+    // The turn begins without changes if there is none, or if the run is stopped before it: it then ends at once.
+    return from(changes).pipe(take(1), takeUntil(context.stop ?? EMPTY), defaultIfEmpty(undefined), concatMap(start));
   });
 }
-
-/** Undefined if there is none, or if the run is stopped before it: the turn then ends at once. */
-const firstValue = <T>(values: ObservableInput<T>, stop: Observable<unknown> = EMPTY): Observable<T | undefined> =>
-  from(values).pipe(take(1), takeUntil(stop), defaultIfEmpty(undefined));
 
 function applyChanges(
   context: TurnContext,

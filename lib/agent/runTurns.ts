@@ -81,7 +81,7 @@ function startTurns<E extends StreamEvent>(
   requireNumber('maxTurns', maxTurns, 0);
   const turns = new LimitedTurns(turn, maxTurns, toConditions(stopWhen));
   const end = start.turn > 0 || maxTurns === 0 ? turns.endAt(start) : undefined;
-  if (end) return of(turnWithout(start, end) as StreamEvent as E);
+  if (end) return of({ type: 'turn', turn: start.turn, ...end, next: null } satisfies TurnEvent as StreamEvent as E);
   return loop(turns, start, provider);
 }
 
@@ -105,5 +105,3 @@ class LimitedTurns<E> implements Turns<E> {
     return limit === undefined ? undefined : { finishReason: 'limit', rawReason: limit };
   }
 }
-
-const turnWithout = ({ turn }: RunState, end: EndOfTurns): TurnEvent => ({ type: 'turn', turn, ...end, next: null });

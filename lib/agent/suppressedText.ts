@@ -3,15 +3,7 @@ import { mergeMetadata } from '../core/metadata.js';
 
 /** Reported once, before the `turn` event. */
 export class SuppressedText {
-  private text = '';
-
-  append(text: string): void {
-    this.text += text;
-  }
-
-  retract(): void {
-    this.text = '';
-  }
+  text = '';
 
   lastEvents(turn: TurnEvent): readonly RunEvent[] {
     if (this.text === '') return [turn];

@@ -43,13 +43,13 @@ function suppressText() {
       next(event) {
         switch (event.type) {
           case 'text':
-            suppressed.append(event.text);
+            suppressed.text += event.text;
             return;
           case 'message':
-            if (isModelMessageWithoutCalls(event.message)) return;
+            if (event.message.role === 'model' && toolCallsOf(event.message).length === 0) return;
             break;
           case 'retract':
-            suppressed.retract();
+            suppressed.text = '';
             break;
           case 'turn':
             for (const last of suppressed.lastEvents(event)) out.next(last);
@@ -61,9 +61,6 @@ function suppressText() {
     };
   });
 }
-
-const isModelMessageWithoutCalls = (message: Message): boolean =>
-  message.role === 'model' && toolCallsOf(message).length === 0;
 
 function secondPhase(typed: TypedTurn, turn: TurnEvent, messages: readonly Message[]): Observable<RunEvent> {
   if (turn.next || turn.finishReason === 'stopped') return of(turn);

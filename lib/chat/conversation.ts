@@ -269,5 +269,5 @@ function inOrder(emit: () => void): () => void {
 const isSameView = (before: ConversationView, after: ConversationView) =>
   (['exchanges', 'waiting', 'queued'] as const).every((list) => isSameList(before[list], after[list]));
 
-const isSameList = (before: readonly unknown[], after: readonly unknown[]) =>
+export const isSameList = (before: readonly unknown[], after: readonly unknown[]) =>
   before.length === after.length && before.every((value, index) => value === after[index]);

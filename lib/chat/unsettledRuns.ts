@@ -20,8 +20,6 @@ const END_TIME = 10_000;
 const delayBefore = (attempt: number): number =>
   Math.min(1000 * 1.5 ** (attempt - 1), 30_000) * (1 - Math.random() / 2);
 
-const retryAfterOf = (error: unknown): number => Number(objectOrEmpty(error)['retryAfter'] ?? 0);
-
 export type UnsettledRuns = ReturnType<typeof createUnsettledRuns>;
 
 /** A stop is sent until the service has it. What the service has of the run becomes the answer. */
@@ -66,7 +64,9 @@ export function createUnsettledRuns(
     range(first, TRIES).pipe(
       concatMap((attempt) => {
         const open = exchanges.unsettled();
-        const waits = open.map(({ view, notice }) => retryAfterOf(notice?.['error'] ?? view.error));
+        const waits = open.map(({ view, notice }) =>
+          Number(objectOrEmpty(notice?.['error'] ?? view.error)['retryAfter'] ?? 0),
+        );
         if (open.length === 0) return EMPTY;
         return after(attempt === 0 ? 0 : Math.max(delayBefore(attempt), ...waits));
       }),

@@ -60,14 +60,12 @@ export function toJsonSchema(schema: Schema, subject: string): JsonSchema {
 const converted = new WeakMap<Schema, JsonSchema>();
 
 function fromPlain(schema: PlainSchema<unknown>, subject: string): JsonSchema {
-  if (Object.values(schema).some(isStandardProperty)) throw notASchema(subject);
+  // A common mistake: `{ name: z.string() }` instead of `z.object({ name: z.string() })`.
+  if (Object.values(schema).some((value) => isRecord(value) && '~standard' in value)) throw notASchema(subject);
   return omit(schema as JsonSchema, 'validate');
 }
 
-const fromStandardSchema = (schema: StandardSchema, subject: string): JsonSchema =>
-  omit(convert(schema, subject), '$schema', '~standard');
-
-function convert(schema: StandardSchema, subject: string): JsonSchema {
+function fromStandardSchema(schema: StandardSchema, subject: string): JsonSchema {
   const { jsonSchema, vendor } = schema['~standard'];
   if (!jsonSchema) {
     throw new ConfigurationError(
@@ -77,7 +75,7 @@ function convert(schema: StandardSchema, subject: string): JsonSchema {
     );
   }
   try {
-    return jsonSchema.input({ target: 'draft-2020-12' }) as JsonSchema;
+    return omit(jsonSchema.input({ target: 'draft-2020-12' }) as JsonSchema, '$schema', '~standard');
   } catch (error) {
     const nextStep = 'Use types of JSON: z.iso.datetime() for a date, z.int() for a bigint.';
     throw new ConfigurationError(
@@ -87,10 +85,6 @@ function convert(schema: StandardSchema, subject: string): JsonSchema {
     );
   }
 }
-
-/** A common mistake: `{ name: z.string() }` instead of `z.object({ name: z.string() })`. */
-const isStandardProperty = (value: unknown): boolean =>
-  typeof value === 'object' && value !== null && '~standard' in value;
 
 const notASchema = (subject: string) =>
   new ConfigurationError(

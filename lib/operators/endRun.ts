@@ -148,7 +148,7 @@ class RunEnd implements OperatorHandlers<StreamEvent> {
       text,
       thinking,
       usage: addUsage(addUsage(this.usage, run.turn.usage), usageOfError(thrown)),
-      turn: failedTurn(last, state),
+      turn: last && !last.next ? last.turn : (last ?? state).turn + 1, // the one after the last, unless none follows
       ...omitUndefined({ orchestrator: options.orchestrator }),
       ...this.prompts(),
     };
@@ -208,10 +208,6 @@ class RunEnd implements OperatorHandlers<StreamEvent> {
     return prompts.length > 0 ? { prompts } : {};
   }
 }
-
-/** The number of the turn in which a run failed: the one after the last, unless none follows. */
-const failedTurn = (last: TurnEvent | undefined, start: RunState): number =>
-  last && !last.next ? last.turn : (last ?? start).turn + 1;
 
 type Outcome = Omit<RunResult, keyof EmittedContent | 'answer'>;
 

@@ -40,7 +40,8 @@ export function joinResponse(
     },
   };
   const resume = (error: unknown): Observable<Chunk | RetryChunk> | undefined => {
-    const path = isInterruption(error) ? decoder?.resumePath?.() : undefined;
+    const isInterruption = isRetryable(error) && isRecord(error) && error['code'] !== 'provider';
+    const path = isInterruption ? decoder?.resumePath?.() : undefined;
     if (path === undefined) return undefined;
     attempts = path === lastPath ? attempts + 1 : 0;
     lastPath = path;
@@ -50,6 +51,3 @@ export function joinResponse(
   };
   return read(joined).pipe(continueAfterError<Chunk>(() => resume));
 }
-
-const isInterruption = (error: unknown): boolean =>
-  isRetryable(error) && isRecord(error) && error['code'] !== 'provider';

@@ -70,9 +70,7 @@ const keyName = '[A-Z ]{0,30}PRIVATE KEY(?: BLOCK)?-----';
 const pemStart = '-----BEGIN ';
 
 // Functions, so that a bundler can leave all of this out.
-const createPrefixes = () => shapes.map(([beginnings]) => beginnings).join('|');
-const createBeginnings = () => plainShapes.map(([beginnings]) => beginnings).join('|');
-const createDotted = () => dottedShapes.map(([beginnings]) => beginnings).join('|');
+const beginningsOf = (list: typeof shapes) => list.map(([some]) => some).join('|');
 const createPattern = () => {
   const all = [...shapes, ...plainShapes, ...dottedShapes].map(([beginnings, rest]) => `(?:${beginnings})${rest}`);
   const pem = `-----BEGIN ${keyName}${keyLines}*?(?:-----END ${keyName}|(?!${keyLines}))`;
@@ -86,9 +84,9 @@ const createFirstParts = (): ReadonlySet<string> => {
   return new Set(words.flatMap((word) => Array.from(word, (_, index) => word.slice(0, index + 1))));
 };
 
-const prefixes = /* @__PURE__ */ createPrefixes();
-const beginnings = /* @__PURE__ */ createBeginnings();
-const dotted = /* @__PURE__ */ createDotted();
+const prefixes = /* @__PURE__ */ beginningsOf(shapes);
+const beginnings = /* @__PURE__ */ beginningsOf(plainShapes);
+const dotted = /* @__PURE__ */ beginningsOf(dottedShapes);
 const beginningList = /* @__PURE__ */ beginnings.split('|');
 const createMarks = (): readonly (readonly [mark: string, prefix: RegExp])[] => {
   const prefixEnd = new RegExp(`(?:${prefixes})$`);

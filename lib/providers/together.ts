@@ -24,7 +24,7 @@ import { readOpenText } from './shared/openText.js';
  * ConfigurationError `options` for a thinking budget (pass an effort).
  */
 export function together(name: string, options: OpenModelOptions = {}): Model {
-  const { thinkTags = true, textCalls = writesCallsAsText(name), ...transport } = options;
+  const { thinkTags = true, textCalls = textCallFamilies.test(name), ...transport } = options;
   return httpModel(
     {
       provider: 'together',
@@ -46,8 +46,6 @@ export function together(name: string, options: OpenModelOptions = {}): Model {
 
 /** llama.com, model cards (3.1 to 3.3), and llama4/prompt_format.md. Older names begin with `Meta-`. */
 const textCallFamilies = /^meta-llama\/(?:meta-)?llama-(?:3\.[123]|4)-/i;
-
-const writesCallsAsText = (model: string): boolean => textCallFamilies.test(model);
 
 /** Guide "Reasoning": `enabled` for hybrid models; others accept the efforts low, medium and high. */
 function togetherThinking(thinking: Thinking): JsonObject {

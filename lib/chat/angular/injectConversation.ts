@@ -13,7 +13,8 @@ import type { Signal } from '@angular/core';
 import { toObservable } from '@angular/core/rxjs-interop';
 import { identity, noop, Subscription, switchMap } from 'rxjs';
 import type { ConversationAgent } from '../conversationAgent.js';
-import { conversation, type Conversation, type ConversationOptions, type ConversationView } from '../conversation.js';
+import { conversation, isSameList } from '../conversation.js';
+import type { Conversation, ConversationOptions, ConversationView } from '../conversation.js';
 import type { ExchangeView } from '../exchanges.js';
 import { persist } from '../persist.js';
 import type { SavedConversation } from '../savedConversation.js';
@@ -200,6 +201,3 @@ const signalsOf = (view: Signal<ConversationView>) => ({
   waiting: computed(() => view().waiting, { equal: isSameList }),
   queued: computed(() => view().queued, { equal: isSameList }),
 });
-
-const isSameList = (before: readonly unknown[], after: readonly unknown[]) =>
-  before.length === after.length && before.every((value, index) => value === after[index]);

@@ -66,13 +66,15 @@ export class InspectedRuns {
 
   /** Ignores other lines and entries of earlier runs. Nothing follows a file: a run without an end was cut off. */
   add(name: string, text: string, isFile = false): void {
-    const source = this.sources.get(name) ?? { header: undefined, exchanges: [], runs: new Map() };
+    const source: Source = this.sources.get(name) ?? { header: undefined, exchanges: [], runs: new Map() };
     this.sources.set(name, source);
     for (const line of text.split('\n')) {
       const entry = line.trim() === '' ? undefined : tryParseJson(line);
       if (isRecord(entry) && isEntry(entry)) this.addEntry(source, line, entry);
     }
-    if (isFile) this.endRuns(source);
+    if (isFile)
+      for (const run of source.runs.values())
+        if (run.summary.state === 'running') run.summary = { ...run.summary, state: 'cut off' };
     this.trim();
     this.changed.next();
   }
@@ -87,11 +89,6 @@ export class InspectedRuns {
     const { header } = run.source;
     const first = header ?? JSON.stringify({ type: 'recording', version: RECORDING_VERSION, at: 0, content: true });
     return [first, ...run.lines, ...exchangesOf(run, first)].map((line) => `${line}\n`).join('');
-  }
-
-  private endRuns(source: Source): void {
-    for (const run of source.runs.values())
-      if (run.summary.state === 'running') run.summary = { ...run.summary, state: 'cut off' };
   }
 
   private addEntry(source: Source, line: string, entry: RecordingEntry): void {

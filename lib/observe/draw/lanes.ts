@@ -1,5 +1,5 @@
 import type { FinishReason, RetryChunk } from '../../core/chunk.js';
-import type { StreamEvent, ToolEvent, ToolProgressEvent, ToolResultEvent, TurnEvent } from '../../core/event.js';
+import type { StreamEvent, ToolEvent, ToolResultEvent, TurnEvent } from '../../core/event.js';
 import { asKnownEvent } from '../../core/eventGuards.js';
 import { finiteNumber } from '../../core/json/json.js';
 import type { Usage } from '../../core/usage.js';
@@ -144,7 +144,8 @@ export class RunLanes {
         call.nested ??= new RunLanes(call.lane, false);
         return call.nested.add(at, event.event, true);
       case 'toolProgress':
-        return this.addProgress(at, event, call);
+        call.lane.marks.push({ kind: 'progress', at, label: shortJson(event.value) });
+        break;
       case 'toolResult':
         this.addResult(at, event, call);
         break;
@@ -157,11 +158,6 @@ export class RunLanes {
     const call: CallLane = { lane: this.turnLane(at).add(new Lane('tool', name, at)), calledAt: at };
     this.calls.set(id, call);
     return call;
-  }
-
-  private addProgress(at: number, { value }: ToolProgressEvent, call: CallLane): Lane {
-    call.lane.marks.push({ kind: 'progress', at, label: shortJson(value) });
-    return call.lane;
   }
 
   private addResult(at: number, event: ToolResultEvent, call: CallLane): void {

@@ -1,4 +1,3 @@
-import type { JsonValue } from '../../core/json/json.js';
 import { addToList } from '../../core/lists.js';
 import type { ExchangeEntry } from '../recording/entries.js';
 import type { RecordedRequest, RecordedRun, RunRecording } from '../recording/readRecording.js';
@@ -33,12 +32,10 @@ function openRequests(run: RecordedRun): readonly OpenRequest[] {
 function requestOf({ at, exchange }: ExchangeEntry, requests: readonly OpenRequest[]): OpenRequest | undefined {
   const open = requests.filter(({ from, to }) => from <= at && at <= to);
   if (open.length < 2) return open[0];
-  const body = textOf(exchange.body);
+  const body = typeof exchange.body === 'string' ? exchange.body : JSON.stringify(exchange.body);
   const sent = open.filter(({ request }) => body.includes(promptOf(request)));
   return sent.length === 1 ? sent[0] : undefined;
 }
-
-const textOf = (body: JsonValue): string => (typeof body === 'string' ? body : JSON.stringify(body));
 
 function promptOf({ messages }: RecordedRequest): string {
   const texts = messages.flatMap(({ parts }) => parts).map((part) => (part.type === 'text' ? part.text : ''));

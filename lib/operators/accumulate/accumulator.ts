@@ -72,7 +72,8 @@ export class ToolCallAccumulator {
   /** Undefined if the fragment adds nothing to any call. */
   addFragment(fragment: ToolCallFragment): PendingToolCall | undefined {
     const turn = (this.turn ??= new TurnCalls());
-    const id = readId(fragment);
+    // Fragments come from any server and from users' code, so `null` and `"null"` are not ids either.
+    const id = fragment.id === 'null' ? '' : (fragment.id ?? '');
     let call = turn.continuedCall(fragment, id);
     if (!call) {
       if (id === '' && !fragment.name && isEmptyFragment(fragment)) return undefined;
@@ -150,11 +151,6 @@ export class ToolCallAccumulator {
   private isNew(id: string): boolean {
     return id !== '' && ![this.conversationIds, this.earlierIds, this.turn?.usedIds].some((ids) => ids?.has(id));
   }
-}
-
-/** Fragments come from any server and from users' code, so `null` and `"null"` are not ids either. */
-function readId({ id }: { readonly id?: string | null }): string {
-  return id === undefined || id === null || id === 'null' ? '' : id;
 }
 
 /** A set is used as it is: copying the ids of a long conversation in each turn would be slow. */

@@ -55,7 +55,8 @@ export class PendingToolCall {
 
   append(id: string, { name, index, arguments: args, providerData, done }: ToolCallFragment): void {
     if (this.id === '') this.id = id;
-    if (name) this.appendName(name);
+    // Ignores a repeated name, and replaces a name by a longer one that starts with it (cumulative).
+    if (name) this.name = name.startsWith(this.name) ? name : this.name + name;
     if (typeof args === 'string') this.appendText(args, index);
     else if (args) this.appendObject(args, index);
     if (providerData) this.providerData = { ...this.providerData, ...providerData };
@@ -125,11 +126,6 @@ export class PendingToolCall {
     this.parsed = undefined; // whoever receives the arguments may write to them
     const event = { type: 'toolCall', id, name, arguments: args } as const;
     return providerData ? { ...event, providerData } : event;
-  }
-
-  /** Ignores a repeated name, and replaces a name by a longer one that starts with it (cumulative). */
-  private appendName(next: string): void {
-    this.name = next.startsWith(this.name) ? next : this.name + next;
   }
 
   /** The object is extended in place: a copy for each fragment would be quadratic. */

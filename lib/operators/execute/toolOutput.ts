@@ -58,15 +58,10 @@ function fromAsyncIterable(iterable: AsyncIterable<unknown>): Observable<unknown
       if (isGenerator(iterable)) void Promise.resolve().then(() => out.next(busy));
     };
     out.add(() => {
-      if (!done) closeIterator(iterator);
+      if (!done) reportErrorsOf(() => iterator.return?.()); // a generator runs its `finally` blocks
     });
     pull();
   });
-}
-
-/** A generator runs its `finally` blocks. */
-function closeIterator(iterator: AsyncIterator<unknown>): void {
-  reportErrorsOf(() => iterator.return?.());
 }
 
 /** The interop method has two names, and RxJS looks for only one of them. */

@@ -38,7 +38,8 @@ export class BlockDecoder {
   /** If the block has not been started, the delta opens it: some compatible servers omit starts. */
   delta(index: unknown, delta: unknown): void {
     if (!isJsonObject(delta)) return;
-    const block = this.find(index) ?? this.openForDelta(index, delta['type']);
+    const type = blockTypesByDelta.get(delta['type']);
+    const block = this.find(index) ?? (type === undefined ? undefined : this.open(index, { type }));
     if (!block) {
       this.out.emit(unknownChunk(delta));
       return;
@@ -46,7 +47,8 @@ export class BlockDecoder {
     const { partial_json: partialJson, citation } = delta;
     // Some compatible servers send the arguments as an object, in one delta.
     const json = isJsonObject(partialJson) ? JSON.stringify(partialJson) : partialJson;
-    if (typeof json === 'string') this.appendJson(block, json);
+    if (typeof json === 'string' && block.isStreamed) this.calls.fragment(block.index, json);
+    else if (typeof json === 'string') block.json += json;
     else if (isJsonObject(citation)) this.addCitation(block, citation);
     else if (block.isStreamed) this.appendToStreamed(block, delta);
     else this.appendToOther(block, delta);
@@ -96,11 +98,6 @@ export class BlockDecoder {
     for (const citation of asArray(citations)) if (isJsonObject(citation)) this.addCitation(block, citation);
   }
 
-  private openForDelta(index: unknown, deltaType: unknown): OpenBlock | undefined {
-    const type = blockTypesByDelta.get(deltaType);
-    return type === undefined ? undefined : this.open(index, { type });
-  }
-
   private close(block: OpenBlock): void {
     const { type, index, fields } = block;
     if (this.current === block) this.current = undefined;
@@ -125,11 +122,6 @@ export class BlockDecoder {
     if (json !== '' && !isJsonObject(input)) return;
     this.emitPart({ ...fields });
     for (const chunk of readResultChunks(fields)) this.emitOnce(chunk);
-  }
-
-  private appendJson(block: OpenBlock, json: string): void {
-    if (block.isStreamed) this.calls.fragment(block.index, json);
-    else block.json += json;
   }
 
   private appendToStreamed(block: OpenBlock, delta: JsonObject): void {

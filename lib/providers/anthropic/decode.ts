@@ -51,7 +51,9 @@ class AnthropicDecoder implements Decoder {
         return undefined;
       default:
         if (type === undefined && frame['error']) throw providerError('anthropic', frame, contextLengthPatterns);
-        this.reportUnknown(frame);
+        // Before the first content, the report waits for it: an error in its place can still be retried.
+        if (this.emitter.hasEmitted) this.emitter.emit(unknownChunk(frame));
+        else this.emitter.addMetadata('unknown', frame);
         return undefined;
     }
   }
@@ -92,12 +94,6 @@ class AnthropicDecoder implements Decoder {
       const value = delta[field];
       if (value !== undefined && value !== '' && asArray(value).length > 0) this.endMetadata[name] = value;
     }
-  }
-
-  /** Before the first content, the report waits for it: an error in its place can still be retried. */
-  private reportUnknown(frame: JsonObject): void {
-    if (this.emitter.hasEmitted) this.emitter.emit(unknownChunk(frame));
-    else this.emitter.addMetadata('unknown', frame);
   }
 }
 

@@ -92,7 +92,7 @@ function encodeResult(part: ToolResultPart, calls: ReadonlyMap<string, ToolCallP
   const block = omitUndefined({
     type: 'tool_result',
     tool_use_id: anthropicCallId(id),
-    toolset_name: call && toolsetName(call),
+    toolset_name: call && storedData(call, provider)['toolset_name'],
   });
   if (error !== undefined)
     return { ...block, content: error.trim() === '' ? 'The tool failed.' : error, is_error: true };
@@ -156,8 +156,6 @@ function encodeCall(call: ToolCallPart): JsonObject {
   const { id, name, arguments: input } = call;
   return { type: 'tool_use', id: anthropicCallId(id), name, input, ...storedData(call, provider) };
 }
-
-const toolsetName = (call: ToolCallPart): JsonValue | undefined => storedData(call, provider)['toolset_name'];
 
 /** The API rejects it: "cannot end with trailing whitespace". */
 function trimLastMessage(messages: readonly WireMessage[]): readonly JsonObject[] {

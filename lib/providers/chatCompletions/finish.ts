@@ -27,12 +27,8 @@ export function readUsage(frame: JsonObject, choice: JsonObject | undefined): Us
   return [frame['usage'], objectOrEmpty(groq)['usage'], choice?.['usage']]
     .filter(isJsonObject)
     .map(toUsage)
-    .find(hasTokens);
+    .find((usage) => Object.values(usage).some((count: number) => count > 0));
 }
-
-const hasTokens = (usage: Usage): boolean => Object.values(usage).some(isPositive);
-
-const isPositive = (count: number): boolean => count > 0;
 
 /** Cached tokens: the fields of OpenAI, DeepSeek, Moonshot and Together, and gateways to Anthropic. */
 function toUsage(usage: JsonObject): Usage {
@@ -123,12 +119,10 @@ function isErrorFrame(frame: JsonObject): boolean {
   const { object } = frame;
   if (object === 'error' || frame['type'] === 'error') return true;
   if (typeof object === 'string' && object.startsWith('chat.completion')) return false;
-  if (errorDetails(frame).codes.some(isSuccessCode)) return false;
+  // Some gateways send status frames that report success.
+  if (errorDetails(frame).codes.some((code) => /^(0|200|ok|success|ping)$/i.test(code))) return false;
   return errorTextFields.some((field) => {
     const hasDetails = field.startsWith('detail') || field === 'errors';
     return hasDetails ? hasContent(frame[field]) : nonEmptyString(frame[field]) !== undefined;
   });
 }
-
-/** Some gateways send status frames that report success. */
-const isSuccessCode = (code: string): boolean => /^(0|200|ok|success|ping)$/i.test(code);

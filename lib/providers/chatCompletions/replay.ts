@@ -37,7 +37,8 @@ class OpenReplayCollector implements ReplayCollector {
     if (this.field !== undefined) this.reasoning += readText(delta[this.field]);
     for (const detail of asArray(delta['reasoning_details'])) if (isJsonObject(detail)) addDetail(this.details, detail);
     for (const annotation of asArray(delta['annotations']))
-      if (isJsonObject(annotation) && annotation['type'] === 'file') this.addFile(annotation);
+      if (isJsonObject(annotation) && annotation['type'] === 'file')
+        this.files.set(JSON.stringify(annotation), annotation);
   }
 
   addPart(part?: unknown): void {
@@ -51,10 +52,6 @@ class OpenReplayCollector implements ReplayCollector {
   }
 
   /** Adds a file, unless a delta had it: a message repeats what the deltas contained. */
-  private addFile(annotation: JsonObject): void {
-    this.files.set(JSON.stringify(annotation), annotation);
-  }
-
   end(hasCalls: boolean): void {
     this.addPart();
     const { field = 'reasoning_content' } = this;

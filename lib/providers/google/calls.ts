@@ -62,7 +62,7 @@ export class CallDecoder {
 
   private extend(call: OpenCall, fields: CallFields): void {
     const { args, partialArgs, willContinue } = fields;
-    const isEnd = (call.sawWillContinue && !willContinue) || isEndMarker(fields);
+    const isEnd = (call.sawWillContinue && !willContinue) || !(willContinue || hasContent(fields));
     call.sawWillContinue ||= willContinue;
     if (partialArgs.length > 0) call.pathArguments ??= new PathArguments();
     if (call.pathArguments && isJsonObject(args)) call.pathArguments.merge(args);
@@ -103,8 +103,6 @@ function readArguments(args: unknown): JsonObject | string | undefined {
 
 const hasContent = ({ name, args, partialArgs }: CallFields): boolean =>
   name !== undefined || args !== undefined || partialArgs.length > 0;
-
-const isEndMarker = (fields: CallFields): boolean => !hasContent(fields) && !fields.willContinue;
 
 /** Without a name, unless the ids differ. With the same name, by equal ids or an announced continuation. */
 function isContinuation(call: OpenCall, { id, name }: CallFields): boolean {

@@ -5,7 +5,7 @@ import { httpModel, type ModelOptions } from '../httpModel.js';
 import { decodeGoogle } from './decode.js';
 import { encodeGoogle } from './encode.js';
 import { acceptsInResult } from './messages.js';
-import { geminiCapabilities, geminiServer } from '../shared/googleModels.js';
+import { geminiServer } from '../shared/googleModels.js';
 import { provider } from './providerData.js';
 import type { GoogleTool } from './serverTools.js';
 
@@ -38,8 +38,7 @@ export function google(name: string, options: GoogleOptions = {}): Model {
   return httpModel(
     {
       provider,
-      name,
-      ...geminiServer,
+      ...geminiServer(name),
       wire: {
         framing: sse,
         contextLengthPatterns,
@@ -47,7 +46,6 @@ export function google(name: string, options: GoogleOptions = {}): Model {
         decode: decodeGoogle,
         resultFile: (file) => (acceptsInResult(name, file) ? 'result' : 'message'),
       },
-      capabilities: geminiCapabilities(name),
     },
     transport,
   );

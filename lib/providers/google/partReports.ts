@@ -19,7 +19,8 @@ export class PartReports {
     const { executableCode, codeExecutionResult, toolCall, toolResponse, audioTranscription } = content;
     if (isJsonObject(executableCode)) this.addCode(executableCode, content);
     else if (isJsonObject(codeExecutionResult)) this.addCodeResult(codeExecutionResult, content);
-    else if (isJsonObject(toolCall)) this.addCall(toolCall, content);
+    else if (isJsonObject(toolCall))
+      this.start({ id: readId(toolCall), name: readName(toolCall), input: toolCall['args'] ?? {} }, content);
     else if (isJsonObject(toolResponse)) this.addResponse(toolResponse, content);
     else if (audioTranscription !== undefined)
       this.emitter.emit({ type: 'metadata', metadata: { audioTranscription } });
@@ -55,10 +56,6 @@ export class PartReports {
     const id = nonEmptyString(result['id']) ?? this.idFor(`code_execution_${Math.max(1, this.executions)}`);
     const status = result['outcome'] === 'OUTCOME_OK' ? 'completed' : 'failed';
     this.complete(id, 'code_execution', { status, output: omit(result, 'id') }, raw);
-  }
-
-  private addCall(call: JsonObject, raw: JsonObject): void {
-    this.start({ id: readId(call), name: readName(call), input: call['args'] ?? {} }, raw);
   }
 
   private addResponse(response: JsonObject, raw: JsonObject): void {

@@ -23,23 +23,19 @@ export class PartDecoder {
   add(part: JsonObject): void {
     const { text, functionCall, thought } = part;
     const signature = nonEmptyString(part['thoughtSignature']);
-    if (isJsonObject(functionCall)) this.addCall(functionCall, signature);
+    if (isJsonObject(functionCall)) (this.calls ??= new CallDecoder(this.emitter)).add(functionCall, signature);
     else if (typeof text === 'string' && thought === true) this.addThought(text, part, signature);
     else if (typeof text === 'string') this.addText(text, signature);
     else {
       const file = readFilePart(part, signature);
-      if (file) this.addFile(file, thought === true);
+      if (file && thought === true) this.emitter.emit({ type: 'metadata', metadata: { thoughtFile: { ...file } } });
+      else if (file) this.emitter.emit({ type: 'file', file });
       else this.addOther(part, signature);
     }
   }
 
   end(truncated: boolean): void {
     this.calls?.end(truncated);
-  }
-
-  private addCall(call: JsonObject, signature: string | undefined): void {
-    this.calls ??= new CallDecoder(this.emitter);
-    this.calls.add(call, signature);
   }
 
   private addThought(text: string, part: JsonObject, signature: string | undefined): void {
@@ -56,11 +52,6 @@ export class PartDecoder {
     else if (this.hasSignedText) this.emitProviderPart({});
     this.hasSignedText = thoughtSignature !== undefined;
     this.emitter.emit({ type: 'text', text });
-  }
-
-  private addFile(file: FilePart, isThought: boolean): void {
-    if (isThought) this.emitter.emit({ type: 'metadata', metadata: { thoughtFile: { ...file } } });
-    else this.emitter.emit({ type: 'file', file });
   }
 
   private addOther(part: JsonObject, signature: string | undefined): void {

@@ -1,7 +1,7 @@
 import type { Model } from '../../core/model.js';
 import { contextLengthPatterns } from '../../protocol/contextLengthPatterns.js';
 import { sse } from '../../protocol/sse.js';
-import { geminiCapabilities, geminiServer } from '../shared/googleModels.js';
+import { geminiServer } from '../shared/googleModels.js';
 import { httpModel, type ModelOptions } from '../httpModel.js';
 import { acceptsInResult } from './content.js';
 import { decodeInteraction } from './decode.js';
@@ -28,8 +28,7 @@ export function googleInteractions(name: string, options: ModelOptions = {}): Mo
   return httpModel(
     {
       provider,
-      name,
-      ...geminiServer,
+      ...geminiServer(name),
       wire: {
         framing: sse,
         contextLengthPatterns,
@@ -37,7 +36,6 @@ export function googleInteractions(name: string, options: ModelOptions = {}): Mo
         decode: decodeInteraction,
         resultFile: (file) => (acceptsInResult(file) ? 'result' : 'message'),
       },
-      capabilities: geminiCapabilities(name),
     },
     options,
   );

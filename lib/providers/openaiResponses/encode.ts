@@ -65,7 +65,7 @@ function encodeAttempt(model: string, request: ModelRequest, options: EncodeOpti
     instructions: encodeInstructions(messages),
     input: session && input.length === 0 ? undefined : input,
     ...encodeTools(request, server?.definitions),
-    text: output && { format: encodeSchema(output) },
+    text: output && { format: { type: 'json_schema', name: 'output', ...strictSchema(output) } },
     temperature: request.temperature,
     top_p: request.topP,
     max_output_tokens: request.maxOutputTokens,
@@ -129,10 +129,6 @@ function rejectBackground(isBackground: unknown, stored: boolean, { background }
         'A background response has to be stored, and this model stores none.',
         'Pass store: true: openai(name, { store: true }).',
       );
-}
-
-function encodeSchema(schema: JsonObject): JsonObject {
-  return { type: 'json_schema', name: 'output', ...strictSchema(schema) };
 }
 
 /** Summaries are sent only if they are requested. Models before gpt-5.1 reject `none`. */

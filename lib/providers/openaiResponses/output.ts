@@ -105,7 +105,8 @@ export class OutputDecoder {
     if (item.type === 'message') this.emitSources(snapshot);
     for (const { key, file } of this.serverItems?.createdFiles(snapshot) ?? [])
       this.emitOnce(key, { type: 'file', file });
-    for (const part of readUnknownParts(snapshot)) this.emitUnknownPart(item, part);
+    for (const part of readUnknownParts(snapshot))
+      this.emitOnce(JSON.stringify(['unknown', item.key, part]), unknownChunk(part));
     if (isStreamedCall(item.type)) this.content.endCall(item, isComplete(snapshot, truncated));
     else if (isReportedItem(item)) this.addServerItem(item, snapshot);
     else if (isWholeCall(item.type)) (this.heldCalls ??= new Map<Item, boolean>()).set(item, truncated);
@@ -150,10 +151,6 @@ export class OutputDecoder {
 
   private emitSources(cited: JsonObject): void {
     for (const { key, source } of readCitedSources(cited)) this.emitOnce(key, { type: 'source', source });
-  }
-
-  private emitUnknownPart(item: Item, part: JsonObject): void {
-    this.emitOnce(JSON.stringify(['unknown', item.key, part]), unknownChunk(part));
   }
 
   private emitOnce(key: string, chunk: Chunk): void {

@@ -11,14 +11,17 @@ export function modelGeneration(model: string): number | undefined {
   return generation === undefined ? undefined : Number(generation);
 }
 
-export const geminiServer = {
+/** What the two APIs of Gemini have in common. */
+export const geminiServer = (name: string) => ({
+  name,
   baseUrl: 'https://generativelanguage.googleapis.com/v1beta',
   apiKey: { variable: 'GEMINI_API_KEY' },
   authorize: (key: string) => ({ 'x-goog-api-key': key }),
-};
+  capabilities: geminiCapabilities(name),
+});
 
 /** Before Gemini 3: "Function calling with a response mime type: 'application/json' is unsupported". */
-export function geminiCapabilities(model: string): Capabilities {
+function geminiCapabilities(model: string): Capabilities {
   const generation = modelGeneration(model);
   const since = (first: number) => (generation === undefined ? undefined : generation >= first);
   return omitUndefined({ ...allCapabilities, typedOutputWithTools: since(3), thinking: since(2.5) });

@@ -3,7 +3,7 @@ import type { RunResult, StreamEvent } from '../../core/event.js';
 import { asKnownEvent } from '../../core/eventGuards.js';
 import { isSameJson } from '../../core/json/equal.js';
 import type { JsonObject } from '../../core/json/json.js';
-import { hasToolResults, messageText, type Message } from '../../core/message.js';
+import { hasToolResults, messageText } from '../../core/message.js';
 import { describeReported, type ServerSentEventsOptions } from '../../transport/serverSentEvents.js';
 import { customEvent } from '../../transport/agUi/customEvents.js';
 import { MessageEncoder } from './messageEncoder.js';
@@ -92,7 +92,10 @@ export class AgUiEncoder {
         messages.addResult(known);
         break;
       case 'message':
-        this.addMessage(known.message);
+        // Only prompts that joined the run: the text and the results of other messages were sent before.
+        messages.closeAll();
+        if (known.message.role === 'user' && !hasToolResults(known.message))
+          messages.addPrompt(messageText(known.message));
         break;
       case 'turn': {
         const { next: _, checkpoint: __, ...turn } = known;
@@ -118,12 +121,6 @@ export class AgUiEncoder {
 
   private sendAll(events: readonly AgUiEvent[]): void {
     for (const event of events) this.messages.send(event);
-  }
-
-  /** Only prompts that joined the run: the text and the results of other messages were sent before. */
-  private addMessage(message: Message): void {
-    this.messages.closeAll();
-    if (message.role === 'user' && !hasToolResults(message)) this.messages.addPrompt(messageText(message));
   }
 
   private finish(result: RunResult): void {

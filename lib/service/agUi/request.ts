@@ -4,6 +4,7 @@ import { systemMessage, userMessage, type Message } from '../../core/message.js'
 import { tool, type Tool } from '../../core/tool.js';
 import { fromAgUiMessages } from '../../transport/agUi/messages.js';
 import type { AgUiTool, RunAgentInput } from '../../transport/agUi/protocol.js';
+import { isListOf, isText } from '../../transport/eventForm.js';
 
 /** The mistake of a client of AG-UI, which is told what it is. */
 export class AgUiRequestError extends RivuletError {
@@ -35,9 +36,7 @@ export function readAgUiRequest(body: unknown): RunAgentInput {
 type Check = (value: unknown) => boolean;
 
 // Functions without calls at the top level: a bundler could not remove those.
-const isText: Check = (value) => typeof value === 'string';
 const isName: Check = (value) => typeof value === 'string' && value !== '';
-const isListOf = (value: unknown, isItem: Check) => Array.isArray(value) && value.every(isItem);
 const isAbsentOr = (value: unknown, isValid: Check) => value === undefined || isValid(value);
 
 function hasFields(value: unknown, fields: Readonly<Record<string, Check>>): boolean {
@@ -55,13 +54,12 @@ const isContent: Check = (value) => isText(value) || isListOf(value, isPart);
 const isOptionalText: Check = (value) => isAbsentOr(value, isText);
 const isFunction: Check = (value) => hasFields(value, { name: isName, arguments: isText });
 const isCall: Check = (value) => hasFields(value, { id: isName, function: isFunction });
-const isCallList: Check = (value) => isAbsentOr(value, (calls) => isListOf(calls, isCall));
 
 const messageFields: Readonly<Record<string, Readonly<Record<string, Check>>>> = {
   developer: { content: isText },
   system: { content: isText },
   user: { content: isContent },
-  assistant: { content: isOptionalText, toolCalls: isCallList },
+  assistant: { content: isOptionalText, toolCalls: (value) => isAbsentOr(value, (calls) => isListOf(calls, isCall)) },
   tool: { toolCallId: isName, content: isContent, error: isOptionalText },
 };
 
@@ -71,7 +69,6 @@ const isMessage: Check = (message) =>
 const isSchema: Check = (value) => isAbsentOr(value, isRecord);
 const isToolName: Check = (name) => isText(name) && /^[\w.:-]{1,128}$/.test(name as string);
 const isTool: Check = (value) => hasFields(value, { name: isToolName, description: isText, parameters: isSchema });
-const isFact: Check = (value) => hasFields(value, { description: isText, value: isText });
 const isStatus: Check = (value) => value === 'resolved' || value === 'cancelled';
 const isAnswer: Check = (value) => hasFields(value, { interruptId: isName, status: isStatus });
 
@@ -80,7 +77,7 @@ const requestChecks: Readonly<Record<string, Check>> = {
   runId: isName,
   messages: (value) => isListOf(value, isMessage),
   tools: (value) => isListOf(value, isTool),
-  context: (value) => isListOf(value, isFact),
+  context: (value) => isListOf(value, (fact) => hasFields(fact, { description: isText, value: isText })),
   resume: (value) => isAbsentOr(value, (answers) => isListOf(answers, isAnswer)),
 };
 

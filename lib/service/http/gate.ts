@@ -31,7 +31,7 @@ export function createGate({ allowedHosts, allowedOrigins }: GateOptions): Gate 
   const isChecked = (allowedHosts ?? allowedOrigins) !== undefined;
   const check = (request: Request): Response | undefined => {
     if (!isChecked) return undefined;
-    if (hosts && !hosts.has(hostName(hostOf(request))))
+    if (hosts && !hosts.has(hostOf(request).replace(/:\d*$/, '')))
       throw new RequestError(421, 'This service does not have that name.');
     const origin = request.headers.get('origin');
     if (origin === null) return undefined;
@@ -73,8 +73,6 @@ const preflightHeaders = ({ headers }: Request): Readonly<Record<string, string>
 
 /** A browser always sends `Host`. A server that has none puts it into the URL. */
 const hostOf = ({ headers, url }: Request): string => (headers.get('host') ?? new URL(url).host).toLowerCase();
-
-const hostName = (host: string): string => host.replace(/:\d*$/, '');
 
 /** A page without an origin (`null`) was not loaded from the service. */
 const isOwn = (origin: string, host: string): boolean => URL.canParse(origin) && new URL(origin).host === host;

@@ -120,7 +120,7 @@ function toRequest(incoming: ListenedRequest): Request {
   return new Request(target, {
     method,
     headers,
-    ...(hasBody ? { body: toBody(body, streamOf(incoming)), duplex: 'half' } : {}),
+    ...(hasBody ? { body: toBody(body, 'raw' in incoming ? incoming.raw : incoming), duplex: 'half' } : {}),
   });
 }
 
@@ -129,8 +129,6 @@ function discardBody({ body }: Request, response: Response): Response {
   if (body !== response.body && body?.locked === false) body.cancel().catch(() => undefined);
   return response;
 }
-
-const streamOf = (incoming: ListenedRequest): IncomingStream => ('raw' in incoming ? incoming.raw : incoming);
 
 function toBody(body: unknown, incoming: IncomingStream): BodyInit {
   if (body !== undefined) return typeof body === 'string' ? body : JSON.stringify(body);

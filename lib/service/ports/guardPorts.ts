@@ -145,12 +145,10 @@ export function guardLog(log: RunLog, options: GuardOptions = {}): RunLog {
       const isDone = (found: LogState | undefined) => found?.hasEnded === true && found.attempt === attempt;
       return guard('log.end', work, () => state(run).pipe(concatMap((found) => (isDone(found) ? EMPTY : work()))));
     },
-    state: (run) =>
-      guard(
-        'log.state',
-        () => state(run),
-        () => state(run),
-      ),
+    state(run) {
+      const work = () => state(run);
+      return guard('log.state', work, work);
+    },
     send(run, message, room) {
       const work = () => log.send(run, message, room).pipe(take(1));
       return guard('log.send', work, message.type === 'prompt' ? undefined : work);

@@ -19,7 +19,8 @@ export class PromptCache {
     const input = prefixes.at(-1)?.tokens ?? 0;
     const read = this.longestKnown(prompt, prefixes);
     const cachedInput = prefixes[read]?.tokens ?? 0;
-    this.refresh(prefixes[read]?.key);
+    const known = this.entries.get(prefixes[read]?.key ?? '');
+    if (known) known.until = this.scheduler.now() + known.lifetime;
     const written = prefixes.filter(({ lifetime, tokens }, at) => lifetime && at > read && tokens >= minimum);
     for (const { key, lifetime = 0 } of written)
       this.entries.set(key, { lifetime, until: this.scheduler.now() + lifetime });
@@ -40,11 +41,6 @@ export class PromptCache {
       const entry = this.entries.get(key);
       return isNear && entry !== undefined && entry.until > this.scheduler.now();
     });
-  }
-
-  private refresh(key: string | undefined): void {
-    const entry = key === undefined ? undefined : this.entries.get(key);
-    if (entry) entry.until = this.scheduler.now() + entry.lifetime;
   }
 }
 

@@ -123,7 +123,8 @@ export class AskedCall implements InnerRunControl {
   }
 
   cancel(id: string): void {
-    for (const question of this.open.keys()) if (this.outerId(question) === id) this.end(cancelledQuestion(question));
+    for (const question of this.open.keys())
+      if (nestedId(this.outer.call.id, question) === id) this.end(cancelledQuestion(question));
   }
 
   private answer(given: CallAnswers): void {
@@ -134,10 +135,6 @@ export class AskedCall implements InnerRunControl {
     this.isUnheard = isUnheard;
     for (const id of questions) this.late.add(id);
     this.rest();
-  }
-
-  private outerId(question: string): string {
-    return nestedId(this.outer.call.id, question);
   }
 
   /** The valid answer to a question. The person is asked again if the answer is not valid. */

@@ -72,14 +72,10 @@ export function fromRequest<T>(send: (signal: AbortSignal, next: (value: T) => v
         out.complete();
       },
       (error: unknown) => {
-        if (!out.closed) out.error(toTypedError(error));
+        if (!out.closed) out.error(isTooDeepForClient(error) ? nestingError() : error);
       },
     );
   });
-}
-
-function toTypedError(error: unknown): unknown {
-  return isTooDeepForClient(error) ? nestingError() : error;
 }
 
 /** The client validates messages recursively: on deep nesting (some hundreds of levels) the stack overflows. */

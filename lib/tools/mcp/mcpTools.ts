@@ -152,9 +152,9 @@ export function mcpTools(
   );
 }
 
-/** A server may repeat the token that it has received, also in a result. Shorter tokens could be words. */
+/** A server may repeat a token that it has received, also in a result. Shorter ones could be words, digits a number. */
 function hideSecrets<T>(signIn: McpSignIn | undefined, value: T): T {
-  const spelled = spellings(stateOf(signIn)?.secrets() ?? []).filter(({ length }) => length > 7);
+  const spelled = spellings(stateOf(signIn)?.secrets() ?? []).filter((text) => text.length > 7 && /\D/.test(text));
   if (spelled.length === 0) return value;
   const text = JSON.stringify(value ?? null);
   const hidden = spelled.reduce((all, secret) => all.replaceAll(secret, replacement), text);

@@ -284,6 +284,15 @@ describe('mcpTools with signIn', () => {
     if (echo.status) expect(events).toContainEqual(expect.objectContaining({ type: 'toolResult', code: 'failed' }));
   });
 
+  it('reads a result in which a number has the digits of a code that was sent', async () => {
+    const server = await serve();
+    server.valid.access = '1234567890';
+    const agent = await startAgent(server.url, { tokens: { access_token: '1234567890', token_type: 'Bearer' } });
+    server.echo.result = () => ({ content: [], structuredContent: { order: 12_345_678_901 } });
+    const events = await lastValueFrom(agent.stream('Read my mail.').pipe(toArray()));
+    expect(events).toContainEqual(expect.objectContaining({ type: 'toolResult', result: { order: 12_345_678_901 } }));
+  });
+
   it('does not wait while the access token can be refreshed', async () => {
     const server = await serve();
     const agent = await startAgent(server.url, { tokens: server.issue() });
