@@ -1,5 +1,5 @@
-import type { Observable } from 'rxjs';
-import { mapAnswers, type Approve, type CallAnswers, type WaitingCall } from './approval.js';
+import { filter, ReplaySubject, type Observable } from 'rxjs';
+import { MAX_ANSWERS, mapAnswers, type Approve, type CallAnswers, type WaitingCall } from './approval.js';
 import type { Checkpoint, ResumedRun } from './checkpoint.js';
 import type { StreamEvent } from './event.js';
 import { asKnownEvent, type KnownEvent } from './eventGuards.js';
@@ -83,4 +83,13 @@ export function waitingInside(nested: Iterable<readonly [id: string, checkpoint:
 export function answersInside(outer: string, answers: CallAnswers): CallAnswers {
   const path = nestedId(outer, '');
   return mapAnswers(answers, (id) => (id.startsWith(path) ? id.slice(path.length) : undefined));
+}
+
+/** What is answered from now on. Calls that start over may have the ids of others, which were answered before. */
+export function laterAnswers(answers: Observable<CallAnswers>): Observable<CallAnswers> {
+  const later = new ReplaySubject<CallAnswers>(MAX_ANSWERS);
+  let isLater = false;
+  answers.pipe(filter(() => isLater)).subscribe(later);
+  isLater = true;
+  return later;
 }

@@ -9,7 +9,7 @@ import type { Input } from '../core/input.js';
 import { omitUndefined, type JsonValue } from '../core/json/json.js';
 import { messageText, type Message } from '../core/message.js';
 import { innerAgentOf, innerAgentProperty } from '../core/innerAgent.js';
-import { asOuterCall, innermost, nestedId, type InnerRunControl, type OuterRun } from '../core/nested.js';
+import { asOuterCall, innermost, laterAnswers, nestedId, type InnerRunControl, type OuterRun } from '../core/nested.js';
 import type { Infer, InferInput, Schema } from '../core/schema.js';
 import type { Nested, Tool } from '../core/tool.js';
 import { ToolFailure } from '../operators/execute/toolFailure.js';
@@ -133,9 +133,11 @@ function innerEvents(
 }
 
 function optionsOf(outer: OuterRun) {
-  const { call, approve, checkpoints, patience, answers, written } = outer;
-  const control = outer.inner instanceof AgentControl ? outer.inner : new AgentControl(outer);
-  outer.inner = control; // the same one if the tool executes twice, as `retryTool` does: a stop is remembered
+  const { call, approve, checkpoints, patience, written, inner } = outer;
+  const isAgain = inner instanceof AgentControl; // `retryTool` executes the tool again: a stop is remembered
+  const control = isAgain ? inner : new AgentControl(outer);
+  const answers = isAgain ? laterAnswers(outer.answers) : outer.answers;
+  outer.inner = control;
   const approveInner: Approve | undefined = approve && ((request) => approve(asOuterCall(call.id, request)));
   const live = patience > 0 ? { answers, patience } : {};
   return { ...control.notifiers(), ...live, checkpoints, written, ...omitUndefined({ approve: approveInner }) };

@@ -4,8 +4,13 @@ import { ignoreElements, map } from 'rxjs';
 import * as z from 'zod';
 import type { Agent, RunOptions } from '../../lib/agent/createAgent.js';
 import type { CallAnswers } from '../../lib/core/approval.js';
+import type { Model } from '../../lib/core/model.js';
+import type { Tool } from '../../lib/core/tool.js';
+import { fallback } from '../../lib/models/fallback.js';
+import { retryModel } from '../../lib/models/retryModel.js';
 import { executeTools } from '../../lib/operators/executeTools.js';
 import { agentTool } from '../../lib/tools/agentTool.js';
+import { retryTool } from '../../lib/tools/retryTool.js';
 import { agentWith, anything, asking, callsOnce, lastResults, run, stored } from '../support/askingRuns.js';
 import { createAgent } from '../../lib/agent/createAgent.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
@@ -146,6 +151,43 @@ describe('`answers` of a run', () => {
     });
     expect(result.waiting?.map(({ id }) => id)).toEqual(['c1/b']);
     expect(JSON.stringify(result.checkpoint)).not.toContain('none');
+  });
+
+  /** Pays 'a', and fails; then pays 'b' by the same id. */
+  const paysTwice = (isCutLater: boolean) => {
+    const cut = { error: Object.assign(new Error('cut'), { retryable: true }) };
+    const to = (payee: string) => ({ ...toolCall('pay', { payee }, 'c1'), done: true as const });
+    const first = isCutLater ? [[to('a')], [cut]] : [[to('a'), { delay: 9 }, cut]];
+    return scriptedModel([...first, [to('b'), { delay: 9 }], 'Done.']);
+  };
+  const sub = (tools: readonly Tool[]) =>
+    retryTool(agentTool(createAgent({ model: paysTwice(true), tools }), { name: 'sub', description: '' }), {
+      delay: 9,
+    });
+  const eager = (wrap: (model: Model) => Model) => (tools: readonly Tool[]) =>
+    createAgent({ model: wrap(paysTwice(false)), tools, eagerTools: true });
+  const again: Readonly<Record<string, [(tools: readonly Tool[]) => Agent, string]>> = {
+    'a turn that starts over': [eager((model) => retryModel(model, { delay: 9 })), ''],
+    'the turn of another model': [eager((model) => fallback([model, model])), ''],
+    'an inner run that starts over': [(tools) => agentWith([sub(tools)]), 'c1/'],
+  };
+
+  it.each(Object.entries(again))('decide about no call of %s by the same id', (_, [agentOf, path]) => {
+    const paid: unknown[] = [];
+    const pay = { ...anyTool('pay', ({ payee }) => paid.push(payee)), needsApproval: true };
+    const asks = asking(({ ask }) =>
+      ask({ message: 'Pay?', schema: anything, key: 'k' }).pipe(map(() => paid.push(0))),
+    );
+    const decisions = { [`${path}c1`]: { approve: true } } as const;
+    for (const [tool, answer] of [
+      [pay, { decisions }],
+      [asks, { results: { [`${path}c1/k`]: {} } }],
+    ] as const) {
+      paid.length = 0;
+      const once = concat(timer(1).pipe(map(() => answer)), timer(99).pipe(ignoreElements()));
+      const { result } = run((options) => agentOf([tool]).stream('Go.', options), { given: once });
+      expect([result.finishReason, paid.length]).toEqual(['waiting', 1]);
+    }
   });
 
   it('of executeTools without an agent are kept and completed in the same way', () => {

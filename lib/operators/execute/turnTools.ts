@@ -9,7 +9,7 @@ import type { TurnMessageEvent, StreamEvent, ToolCallEvent } from '../../core/ev
 import { isFinish, isModelMessage, isRetract, isToolCall } from '../../core/eventGuards.js';
 import { omitUndefined } from '../../core/json/json.js';
 import { toolCallsOf, type Message, type ToolCallPart } from '../../core/message.js';
-import { waitingInside } from '../../core/nested.js';
+import { laterAnswers, waitingInside } from '../../core/nested.js';
 import { onEachValue, onFirstValue } from '../../core/notifier.js';
 import { requireNumber } from '../../core/options.js';
 import { newRunId } from '../../core/runId.js';
@@ -61,7 +61,7 @@ export interface ExecuteToolsOptions<C = unknown> {
 
 /** The calls of a turn. Most turns have none, so their round is created with the first call. */
 export class TurnTools implements OperatorHandlers<StreamEvent>, RoundObserver {
-  private readonly settings: RoundSettings;
+  private settings: RoundSettings;
   private round: CallRound | undefined;
   private calls: ToolCallPart[] = [];
   private finish: FinishChunk | undefined;
@@ -183,6 +183,7 @@ export class TurnTools implements OperatorHandlers<StreamEvent>, RoundObserver {
     this.finish = undefined;
     this.calls = [];
     this.round?.unsubscribe();
+    if (this.round) this.settings = { ...this.settings, answers: laterAnswers(this.settings.answers) };
     this.round = undefined;
     if (finish) this.out.next(finish); // so that the turn includes its usage
   }
