@@ -48,7 +48,8 @@ export function preparedTurn(
     const changes = prepareTurn(state, context.context as never);
     if (!isObservableInput(changes)) return start(changes);
     // The turn begins without changes if there is none, or if the run is stopped before it: it then ends at once.
-    return from(changes).pipe(take(1), takeUntil(context.stop ?? EMPTY), defaultIfEmpty(undefined), concatMap(start));
+    const first = from(changes).pipe(take(1), takeUntil(context.stop ?? EMPTY), defaultIfEmpty(undefined));
+    return first.pipe(concatMap(start));
   });
 }
 

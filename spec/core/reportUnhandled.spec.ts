@@ -4,6 +4,7 @@ import { createAgent } from '../../lib/agent/createAgent.js';
 import type { AgentOptions } from '../../lib/agent/createAgent.js';
 import { userMessage } from '../../lib/core/message.js';
 import { summarize } from '../../lib/models/summarize.js';
+import { recordRun } from '../../lib/observe/recording/recordRun.js';
 import { observeRun } from '../../lib/operators/observeRun.js';
 import type { RunObserver } from '../../lib/operators/runObserver.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
@@ -34,6 +35,8 @@ const summarized = (onSummary: () => unknown): AgentOptions['prepareTurn'] => {
   const shorten = summarize({ model: scriptedModel(() => 'abc'), when: 1, keep: { messages: 1 }, onSummary });
   return ({ messages, turn }) => (turn === 0 ? shorten(messages).pipe(map((kept) => ({ messages: kept }))) : {});
 };
+const recorded = (sink: () => void) =>
+  recordRun(createAgent({ model: scriptedModel(() => 'Done.') }), sink).stream('Go.');
 const observers = [
   'runStart',
   'turnStart',
@@ -56,6 +59,8 @@ const defects: readonly (readonly [string, () => Observable<unknown>])[] = [
   ['the teardown of a tool at its deadline', () => runWith({ tools: [tears(NEVER)] })],
   ['`return` of an iterator that throws', () => runWith({ tools: [iterable(never, throws)] })],
   ['`return` of an iterator that rejects', () => runWith({ tools: [iterable(never, rejects)] })],
+  ['the sink of a recording that throws', () => recorded(throws)],
+  ['the sink of a recording that rejects', () => recorded(() => rejects() as undefined)],
   ...observers.map((name) => [`${name} that rejects`, () => runWith({}, { [name]: rejects })] as const),
 ];
 

@@ -5,7 +5,7 @@ import { innerAgentOf } from '../../core/innerAgent.js';
 import type { Tool } from '../../core/tool.js';
 import { recordRun, type RecordRunOptions } from './recordRun.js';
 import { nanoid } from 'nanoid/non-secure';
-import { throwUnhandled } from '../../core/createOperator.js';
+import { reportUnhandled } from '../../core/reportUnhandled.js';
 import { ConfigurationError } from '../../core/errors.js';
 import type { EndEntry } from './entries.js';
 
@@ -142,7 +142,7 @@ class InspectorLink {
     const request = this.request ?? globalThis.fetch;
     const controller = new AbortController();
     const { signal } = controller;
-    const late = timer(ANSWER_TIME).subscribe({ next: () => controller.abort(), error: throwUnhandled });
+    const late = timer(ANSWER_TIME).subscribe({ next: () => controller.abort(), error: reportUnhandled });
     // The lines of one task travel together. Whatever listens at the port could redirect them to another host.
     void Promise.resolve()
       .then(() => request(this.url, { method: 'POST', headers, body: this.takeBody(), redirect: 'error', signal }))
@@ -172,7 +172,7 @@ class InspectorLink {
     if (status === 401) {
       this.isRejected = true;
       this.leave();
-      throwUnhandled(
+      reportUnhandled(
         invalidAddress('The inspector rejected the token of its address.', 'It prints a new one at each start.'),
       );
       return;

@@ -1,6 +1,6 @@
 import { customAlphabet } from 'nanoid/non-secure';
 import type { Observer } from 'rxjs';
-import { throwUnhandled } from '../../core/createOperator.js';
+import { reportRejection, reportUnhandled } from '../../core/reportUnhandled.js';
 import { requireNumber } from '../../core/options.js';
 import { spellings } from '../../protocol/secrets.js';
 import { RECORDING_VERSION, type DeltasEntry, type RecordingEntry } from './entries.js';
@@ -58,7 +58,8 @@ export class RecordingOutput {
     const { content = true, secrets = [], maxLength = 2 ** 25, maxLineLength = 2 ** 20 } = options;
     requireNumber('maxLength', maxLength, 0);
     requireNumber('maxLineLength', maxLineLength, 1);
-    this.send = typeof sink === 'function' ? sink : (line) => sink.next(line);
+    const write: (line: string) => unknown = typeof sink === 'function' ? sink : (line) => sink.next(line);
+    this.send = (line) => reportRejection(write(line));
     this.hasContent = content;
     this.maxLength = maxLength;
     this.maxLineLength = maxLineLength;
@@ -81,7 +82,7 @@ export class RecordingOutput {
       return length;
     } catch (thrown) {
       this.isBroken = true;
-      throwUnhandled(thrown);
+      reportUnhandled(thrown);
       return 0;
     }
   }

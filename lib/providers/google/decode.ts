@@ -9,7 +9,7 @@ import type { Decoder } from '../../protocol/wire.js';
 import { ChunkEmitter, emitOnce } from '../shared/chunkEmitter.js';
 import { firstChoice } from '../shared/firstChoice.js';
 import { createUsage, toFinishReason } from './finish.js';
-import { PartReports } from './partReports.js';
+import { PartReports, wasRead } from './partReports.js';
 import { PartDecoder } from './parts.js';
 import { provider } from './providerData.js';
 
@@ -133,9 +133,6 @@ function readSources(candidate: Record<string, unknown>): readonly SourcePart[] 
 
 const readRecords = (holder: unknown, ...fields: string[]): Record<string, unknown>[] =>
   isRecord(holder) ? fields.flatMap((field) => asArray(holder[field])).filter(isRecord) : [];
-
-const wasRead = ({ urlRetrievalStatus: status }: Record<string, unknown>) =>
-  status === undefined || status === 'URL_RETRIEVAL_STATUS_SUCCESS';
 
 function toSource(record: Record<string, unknown>): SourcePart[] {
   const url =

@@ -87,5 +87,5 @@ const readId = ({ id }: JsonObject): string => nonEmptyString(id) ?? '';
 
 const readName = ({ toolType }: JsonObject): string => (nonEmptyString(toolType) ?? '').toLowerCase();
 
-const wasRead = ({ urlRetrievalStatus }: JsonObject): boolean =>
+export const wasRead = ({ urlRetrievalStatus }: Readonly<Record<string, unknown>>): boolean =>
   urlRetrievalStatus === undefined || urlRetrievalStatus === 'URL_RETRIEVAL_STATUS_SUCCESS';

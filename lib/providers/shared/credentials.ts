@@ -1,4 +1,4 @@
-import { defer, forkJoin, map, Observable, take, throwIfEmpty } from 'rxjs';
+import { defer, forkJoin, map, Observable, take, throwIfEmpty, type Subscriber } from 'rxjs';
 import { ConfigurationError } from '../../core/errors.js';
 import { deferCall } from '../../core/deferCall.js';
 import { settled } from '../../core/settled.js';
@@ -43,12 +43,14 @@ export function withCredentials<T>(
   ]);
   return new Observable<T>((out) =>
     found.subscribe({
-      // Without a subscriber in between, so that a stop inside of a synchronous emission reaches the source.
-      next: ([headers, key]) => out.add(deferCall(openWith, sources, open, headers, key).subscribe(out)),
+      next: ([headers, key]) => subscribeWith(out, deferCall(openWith, sources, open, headers, key)),
       error: (thrown: unknown) => out.error(thrown),
     }),
   );
 }
+
+/** Without a subscriber in between, so that a stop inside of a synchronous emission reaches the source. */
+const subscribeWith = <T>(out: Subscriber<T>, source: Observable<T>): void => out.add(source.subscribe(out));
 
 function openWith<T>(
   sources: CredentialSources,

@@ -284,7 +284,7 @@ export class RunLife<E extends StreamEvent = StreamEvent> implements LoggedRun<E
     this.state = 'settled';
     this.toCompact = createCompactor(); // the last one has all that the run has emitted
     // V8 keeps what the frames of an error refer to, such as the request of the model, until its stack is read.
-    void (this.thrown instanceof Error && this.thrown.stack);
+    readStack(this.thrown);
     if (isElsewhere(this.thrown)) this.fail(this.thrown);
     else this.settling.complete();
   }
@@ -304,3 +304,5 @@ export class RunLife<E extends StreamEvent = StreamEvent> implements LoggedRun<E
     this.waitForSubscribers(Math.max(this.grace, STOP_TIME));
   }
 }
+
+const readStack = (thrown: unknown) => (thrown instanceof Error ? thrown.stack : undefined);
