@@ -87,7 +87,7 @@ function parentsFirst(exchanges: readonly Exchange[]): readonly Exchange[] {
   for (const exchange of exchanges) {
     const missing = new Set<Exchange>();
     for (let next: Exchange | undefined = exchange; next && !ordered.has(next.id); next = parentOf(next)) {
-      if (missing.has(next)) break; // a cycle of two devices: the last one begins anew
+      if (missing.has(next)) break; // two devices have made a cycle: its last one has no parent
       missing.add(next);
     }
     for (const each of [...missing].toReversed())
