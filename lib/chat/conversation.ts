@@ -160,7 +160,8 @@ function createConversation(
   }
 
   function promptCommand(prompt: QueuedPrompt): Command {
-    return createCommand((stop) => ask(prompt, exchanges.selected(), stop), prompt);
+    const { beside } = prompt;
+    return createCommand((stop) => ask(prompt, exchanges.parentOf(beside), stop), prompt, beside !== undefined);
   }
 
   const newPrompt = (input: Input): Command => promptCommand({ id: randomId(), input });
@@ -170,8 +171,8 @@ function createConversation(
   }
 
   function edit(id: string, input: Input): void {
-    const { parent } = exchanges.get(id);
-    queue.add(createCommand((stop) => ask({ id: randomId(), input }, parent, stop)));
+    exchanges.get(id);
+    queue.add(promptCommand({ id: randomId(), input, beside: id }));
   }
 
   function answerCall(callId: string, answer: CallAnswers): void {
