@@ -160,15 +160,12 @@ function createConversation(
   }
 
   function promptCommand(prompt: QueuedPrompt): Command {
-    const { beside } = prompt;
-    return createCommand((stop) => ask(prompt, exchanges.parentOf(beside), stop), prompt, beside !== undefined);
+    const { id, input, beside } = prompt;
+    const add = () => exchanges.add(id, exchanges.parentOf(beside), messagesOf(input));
+    return createCommand((stop) => runs.start(add(), stop), prompt, beside !== undefined);
   }
 
   const newPrompt = (input: Input): Command => promptCommand({ id: randomId(), input });
-
-  function ask({ id, input }: QueuedPrompt, parent: string | undefined, stop: Observable<void>): Observable<unknown> {
-    return runs.start(exchanges.add(id, parent, messagesOf(input)), stop);
-  }
 
   function edit(id: string, input: Input): void {
     exchanges.get(id);
