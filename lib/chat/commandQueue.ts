@@ -16,6 +16,8 @@ export interface QueuedPrompt {
   /** The id of its exchange, and of its run. */
   readonly id: string;
   readonly input: Input;
+  /** The exchange beside which it is a version. Default: it follows the selected one. */
+  readonly beside?: string | undefined;
 }
 
 export interface Command {
@@ -64,7 +66,7 @@ export function createCommandQueue(
     const [current] = pending;
     const { prompt, replaces } = command;
     const isBusy = pending.some((other) => !other.isStopped && (other.prompt ?? other.replaces));
-    if (isBusy && prompt && whenBusy === 'exhaust') return false;
+    if (isBusy && prompt && !replaces && whenBusy === 'exhaust') return false;
     if (replaces) {
       pending.splice(1); // the prompts that wait continue the exchange that is replaced
       offered = 0;

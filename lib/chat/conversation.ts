@@ -160,18 +160,16 @@ function createConversation(
   }
 
   function promptCommand(prompt: QueuedPrompt): Command {
-    return createCommand((stop) => ask(prompt, exchanges.selected(), stop), prompt);
+    const { id, input, beside } = prompt;
+    const add = () => exchanges.add(id, exchanges.parentOf(beside), messagesOf(input));
+    return createCommand((stop) => runs.start(add(), stop), prompt, beside !== undefined);
   }
 
   const newPrompt = (input: Input): Command => promptCommand({ id: randomId(), input });
 
-  function ask({ id, input }: QueuedPrompt, parent: string | undefined, stop: Observable<void>): Observable<unknown> {
-    return runs.start(exchanges.add(id, parent, messagesOf(input)), stop);
-  }
-
   function edit(id: string, input: Input): void {
-    const { parent } = exchanges.get(id);
-    queue.add(createCommand((stop) => ask({ id: randomId(), input }, parent, stop)));
+    exchanges.get(id);
+    queue.add(promptCommand({ id: randomId(), input, beside: id }));
   }
 
   function answerCall(callId: string, answer: CallAnswers): void {

@@ -164,6 +164,8 @@ export function createExchanges(
     selected: () => last,
 
     /** The input of an exchange, to send it again: the files that the server has are not sent again. */
+    /** Of a prompt beside an exchange, or after the selected one: also if a full storage has left that out. */
+    parentOf: (id = ''): string | undefined => (byId.has(id) ? get(id).parent : last),
     inputOf: (id: string): readonly Message[] => pack(get(id)).input,
 
     waiting: (): readonly ToolCallView[] => waitingIn(open()),

@@ -272,6 +272,30 @@ describe('conversation: versions', () => {
     expect(shown(chat)).toEqual(['A', 'Three', 'B', 'Four']);
   });
 
+  it.each(['concat', 'switch', 'exhaust', 'merge'] as const)(
+    'an edit while its run stops outlives a reload: %s',
+    (whenBusy) => {
+      const endless: ConversationAgent = { stream: () => NEVER, resume: () => NEVER };
+      const before = conversation(endless, { whenBusy });
+      before.view$.subscribe();
+      before.send('a');
+      const [first] = before.view.exchanges;
+      before.edit(first?.id ?? '', 'A');
+      expect(before.view.queued).toEqual(['A']);
+      const { queued, ...saved } = JSON.parse(JSON.stringify(before.save())) as SavedConversation;
+      for (const [exchanges, versions] of [
+        [saved.exchanges, 2],
+        [[], 1],
+      ] as const) {
+        const all = exchanges.length > 0 ? { ...saved, queued } : { version: 1 as const, exchanges, queued };
+        const after = conversation(createAgent({ model: scriptedModel(['One']) }), { saved: all, whenBusy });
+        after.view$.subscribe();
+        expect(shown(after)).toEqual(['A', 'One']);
+        expect(after.view.exchanges[0]?.versions).toHaveLength(versions);
+      }
+    },
+  );
+
   it('regenerate stops the run that goes on', () => {
     const { chat, say, end, left } = controlled();
     chat.send('a');

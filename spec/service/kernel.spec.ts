@@ -33,6 +33,20 @@ describe('Kernel', () => {
     await expect(read('01234567890')).rejects.toMatchObject({ status: 413, message: 'Send at most 10 bytes.' });
   });
 
+  it.each([
+    ['objects', '{},'.repeat(249_999), '{},'],
+    ['lists', '[],'.repeat(249_999), '[],'],
+    ['lists in lists', `${'['.repeat(400)}${']'.repeat(400)},`.repeat(1246), '['.repeat(400)],
+    ['numbers', '1,'.repeat(499_999), '1,'],
+    ['texts with commas', `"${'[,\\",{'.repeat(200_000)}",`, ','.repeat(500_000)],
+  ])('Kernel refuses a body with too many values, which would block the service: %s', (_, most, more) => {
+    const read = (text: string) =>
+      observe(create().readBody({ body: of(new TextEncoder().encode(text)) } as unknown as Request, 20_971_520));
+    const [fits, refused] = [most, `${most}${more}`].map((text) => read(`[${text}1]`));
+    expect([fits?.values.length, fits?.error]).toEqual([1, undefined]);
+    expect(refused).toMatchObject({ values: [], error: { status: 413, message: 'Send at most 500000 values.' } });
+  });
+
   it('Kernel reads a character whose bytes arrive apart', () => {
     const bytes = new TextEncoder().encode('aé');
     const request = { body: of(bytes.slice(0, 2), bytes.slice(2)) } as unknown as Request;
