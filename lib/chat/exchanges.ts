@@ -163,9 +163,9 @@ export function createExchanges(
 
     selected: () => last,
 
-    /** The input of an exchange, to send it again: the files that the server has are not sent again. */
-    /** Of a prompt beside an exchange, or after the selected one: also if a full storage has left that out. */
+    /** The exchange after which a prompt comes. Default: the selected one, also if the other version was left out. */
     parentOf: (id = ''): string | undefined => (byId.has(id) ? get(id).parent : last),
+    /** The input of an exchange, to send it again: the files that the server has are not sent again. */
     inputOf: (id: string): readonly Message[] => pack(get(id)).input,
 
     waiting: (): readonly ToolCallView[] => waitingIn(open()),
