@@ -25,6 +25,7 @@ import { nodeListener } from '../../../lib/service/http/nodeListener.js';
 import { remoteAgent } from '../../../lib/chat/remoteAgent.js';
 import type { RunRecord, RunStore, StoredRun } from '../../../lib/service/ports/runStore.js';
 import { shutDown } from '../../support/services.js';
+import { inVirtualTime } from '../../support/virtualTime.js';
 import { lateStore, mapStore } from '../../support/stores.js';
 import { ignorePrintedErrors } from '../../support/printedErrors.js';
 
@@ -829,34 +830,35 @@ describe('agentHandler: requests', () => {
     await firstValueFrom(handler.shutdown(), { defaultValue: undefined });
   });
 
-  it('a store that fails after a call was executed does not bring its checkpoint back', async () => {
-    let executed = 0;
-    let isFailing: (record: RunRecord) => boolean = () => false;
-    const pay = tool({
-      name: 'pay',
-      description: 'Pays.',
-      parameters: z.object({}),
-      needsApproval: true,
-      execute: () => ++executed,
-    });
-    const store = mapStore(new Map(), (record) => {
-      if (record.id !== first && isFailing(record)) throw new Error('The store cannot be reached.');
-    });
-    const model = scriptedModel([[toolCall('pay', {}, 'p')], 'Done', 'Done']);
-    const handler = agentHandler(createAgent({ model, tools: [pay] }), { store });
-    const first = runId();
-    await (await post(handler, { input: 'a' }, { 'x-run-id': first })).text();
-    const answer = async () => (await post(handler, { resume: first, decisions: { p: { approve: true } } })).text();
-    isFailing = () => true; // before the run begins: nothing was executed
-    expect(await answer()).toContain('Ask again.');
-    expect([executed, store.records.get(first)?.record.checkpoint === undefined]).toEqual([0, false]);
-    isFailing = ({ result, failure }) => (result ?? failure) !== undefined;
-    expect(await answer()).toContain('event: failed');
-    expect([executed, store.records.get(first)?.record.checkpoint === undefined]).toEqual([1, true]);
-    expect(await answer()).toContain('was answered already');
-    expect(executed).toBe(1);
-    await firstValueFrom(handler.shutdown(), { defaultValue: undefined });
-  });
+  it('a store that fails after a call was executed does not bring its checkpoint back', () =>
+    inVirtualTime(async () => {
+      let executed = 0;
+      let isFailing: (record: RunRecord) => boolean = () => false;
+      const pay = tool({
+        name: 'pay',
+        description: 'Pays.',
+        parameters: z.object({}),
+        needsApproval: true,
+        execute: () => ++executed,
+      });
+      const store = mapStore(new Map(), (record) => {
+        if (record.id !== first && isFailing(record)) throw new Error('The store cannot be reached.');
+      });
+      const model = scriptedModel([[toolCall('pay', {}, 'p')], 'Done', 'Done']);
+      const handler = agentHandler(createAgent({ model, tools: [pay] }), { store });
+      const first = runId();
+      await (await post(handler, { input: 'a' }, { 'x-run-id': first })).text();
+      const answer = async () => (await post(handler, { resume: first, decisions: { p: { approve: true } } })).text();
+      isFailing = () => true; // before the run begins: nothing was executed
+      expect(await answer()).toContain('Ask again.');
+      expect([executed, store.records.get(first)?.record.checkpoint === undefined]).toEqual([0, false]);
+      isFailing = ({ result, failure }) => (result ?? failure) !== undefined;
+      expect(await answer()).toContain('event: failed');
+      expect([executed, store.records.get(first)?.record.checkpoint === undefined]).toEqual([1, true]);
+      expect(await answer()).toContain('was answered already');
+      expect(executed).toBe(1);
+      await firstValueFrom(handler.shutdown(), { defaultValue: undefined });
+    }));
 
   it.each(['DELETE', 'shutdown'])('%s while the store writes ends the run before it asks the model', async (how) => {
     const written = new Subject<never>();
