@@ -3,6 +3,7 @@ import type { Checkpoint } from '../core/checkpoint.js';
 import { ConfigurationError } from '../core/errors.js';
 import { omitUndefined, type JsonObject } from '../core/json/json.js';
 import type { Message } from '../core/message.js';
+import { reportUnhandled } from '../core/reportUnhandled.js';
 import type { EarlierRun } from '../transport/earlierRun.js';
 import type { ConversationAgent } from './conversationAgent.js';
 import { packFiles } from './savedFiles.js';
@@ -65,7 +66,13 @@ export function translate<T extends JsonObject | undefined>(error: T, sentences:
   const isKnown = (each: unknown): each is string => typeof each === 'string' && Object.hasOwn(sentences, each);
   const sentence = sentences[[providerCode, withStatus, code].find(isKnown) ?? ''];
   if (!error || sentence === undefined) return error;
-  return { ...error, message: typeof sentence === 'string' ? sentence : sentence(error) };
+  if (typeof sentence === 'string') return { ...error, message: sentence };
+  try {
+    return { ...error, message: sentence(error) };
+  } catch (thrown) {
+    reportUnhandled(thrown); // the conversation goes on, with the sentence of the service
+    return error;
+  }
 }
 
 export const historyOf = ({ input, messages }: Exchange): readonly Message[] => [...input, ...messages];

@@ -77,6 +77,11 @@ describe('the sentence of a refusal', () => {
     ['by status', { http_413: 'Zu groß.' }, 'Zu groß.'],
     ['by code', { http: ({ status }: JsonObject) => `Fehler ${JSON.stringify(status)}.` }, 'Fehler 413.'],
     ['of another code', { connection: 'Keine Verbindung.' }, 'This is too large for the server (status 413).'],
+    [
+      'that throws',
+      { http: ({ params }: JsonObject) => (params as JsonObject)['max'] as string },
+      'This is too large for the server (status 413).',
+    ],
   ])('is translated by `messages` of conversation: %s', async (_, messages, message) => {
     const chat = open(refusal(413, ''), { messages });
     chat.send('a');

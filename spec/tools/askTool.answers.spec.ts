@@ -164,15 +164,20 @@ describe('`answers` of a run', () => {
     retryTool(agentTool(createAgent({ model: paysTwice(true), tools }), { name: 'sub', description: '' }), {
       delay: 9,
     });
-  const eager = (wrap: (model: Model) => Model) => (tools: readonly Tool[]) =>
-    createAgent({ model: wrap(paysTwice(false)), tools, eagerTools: true });
-  const again: Readonly<Record<string, [(tools: readonly Tool[]) => Agent, string]>> = {
-    'a turn that starts over': [eager((model) => retryModel(model, { delay: 9 })), ''],
-    'the turn of another model': [eager((model) => fallback([model, model])), ''],
-    'an inner run that starts over': [(tools) => agentWith([sub(tools)]), 'c1/'],
+  const turn =
+    (wrap: (model: Model) => Model, eagerTools = true) =>
+    (tools: readonly Tool[]) =>
+      createAgent({ model: wrap(paysTwice(false)), tools, eagerTools });
+  const retried = (model: Model) => retryModel(model, { delay: 9 });
+  const again: Readonly<Record<string, [(tools: readonly Tool[]) => Agent, string, payments: number]>> = {
+    'a turn that starts over': [turn(retried), '', 1],
+    'the turn of another model': [turn((model) => fallback([model, model])), '', 1],
+    'a turn that starts over before its calls begin': [turn(retried, false), '', 0],
+    'the turn of another model, before its calls begin': [turn((model) => fallback([model, model]), false), '', 0],
+    'an inner run that starts over': [(tools) => agentWith([sub(tools)]), 'c1/', 1],
   };
 
-  it.each(Object.entries(again))('decide about no call of %s by the same id', (_, [agentOf, path]) => {
+  it.each(Object.entries(again))('decide about no call of %s by the same id', (_, [agentOf, path, payments]) => {
     const paid: unknown[] = [];
     const pay = { ...anyTool('pay', ({ payee }) => paid.push(payee)), needsApproval: true };
     const asks = asking(({ ask }) =>
@@ -186,7 +191,7 @@ describe('`answers` of a run', () => {
       paid.length = 0;
       const once = concat(timer(1).pipe(map(() => answer)), timer(99).pipe(ignoreElements()));
       const { result } = run((options) => agentOf([tool]).stream('Go.', options), { given: once });
-      expect([result.finishReason, paid.length]).toEqual(['waiting', 1]);
+      expect([result.finishReason, paid.length]).toEqual(['waiting', payments]);
     }
   });
 

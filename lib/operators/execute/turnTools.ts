@@ -63,6 +63,7 @@ export interface ExecuteToolsOptions<C = unknown> {
 export class TurnTools implements OperatorHandlers<StreamEvent>, RoundObserver {
   private settings: RoundSettings;
   private round: CallRound | undefined;
+  private hasCalls = false;
   private calls: ToolCallPart[] = [];
   private finish: FinishChunk | undefined;
   private isStopped = false;
@@ -108,6 +109,7 @@ export class TurnTools implements OperatorHandlers<StreamEvent>, RoundObserver {
       return;
     }
     if (isRetract(event)) this.startOver();
+    if (isToolCall(event)) this.hasCalls = true;
     if (isModelMessage(event)) this.calls.push(...toolCallsOf(event.message));
     if (this.options.eager && isToolCall(event)) this.beginEarly(event);
     else this.out.next(event);
@@ -183,7 +185,8 @@ export class TurnTools implements OperatorHandlers<StreamEvent>, RoundObserver {
     this.finish = undefined;
     this.calls = [];
     this.round?.unsubscribe();
-    if (this.round) this.settings = { ...this.settings, answers: laterAnswers(this.settings.answers) };
+    if (this.hasCalls) this.settings = { ...this.settings, answers: laterAnswers(this.settings.answers) };
+    this.hasCalls = false;
     this.round = undefined;
     if (finish) this.out.next(finish); // so that the turn includes its usage
   }

@@ -178,8 +178,8 @@ export const angularChecks: readonly Check[] = [
         await chat.send('Remove c');
         await page.getByRole('button', { name: 'Approve', exact: true }).waitFor();
         await page.keyboard.press('Escape');
-        await page.getByRole('button', { name: 'Decide' }).focus();
-        await page.keyboard.press('Enter');
+        await page.getByRole('button', { name: 'Approve', exact: true }).waitFor({ state: 'hidden' });
+        await page.getByRole('button', { name: 'Decide' }).press('Enter');
         await page.getByRole('button', { name: 'Approve', exact: true }).click();
         await chat.shows('It is removed, too.');
         await hasFocus('.log'); // the button is gone
