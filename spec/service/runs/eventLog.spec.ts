@@ -81,8 +81,8 @@ describe('an event log', () => {
     expect(readAll(logOf([text('x'.repeat(4096)), text('y')]).reader())).toHaveLength(2);
   });
 
-  it('counts no bytes of an event that is not JSON', () => {
-    expect(logOf([text('abc'), { type: 'myOwn', value: 1n } as StreamEvent]).size).toBe(3);
+  it('counts no bytes of an event that is not JSON but those of its entry', () => {
+    expect(logOf([text('abc'), { type: 'myOwn', value: 1n } as StreamEvent]).size).toBe(3 + 2 * 256);
   });
 
   it('does not merge deltas of two kinds', () => {

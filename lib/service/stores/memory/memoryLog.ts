@@ -5,10 +5,13 @@ import { remoteRunError } from '../../../transport/fromServerSentEvents.js';
 import { RunFullError, RunNotFoundError, RunTakenError } from '../../runs/runErrors.js';
 import type { MessageRoom, RunLog, SentMessage } from '../../ports/runLog.js';
 import { estimateSize } from '../../runs/estimateSize.js';
-import { EventLog, readLog } from '../../runs/eventLog.js';
+import { ENTRY_BYTES, EventLog, readLog } from '../../runs/eventLog.js';
 import type { Envelope } from '../../runs/lateReader.js';
 import { DEFAULT_MAX_AGE, DEFAULT_MAX_BYTES, type MemoryOptions } from './memoryStore.js';
 import { createMemoryTable, type MemoryEntry } from './memoryTable.js';
+
+/** What V8 needs for the objects of a run without events (measured). */
+const RUN_BYTES = 2048;
 
 interface LoggedRun extends MemoryEntry {
   readonly log: EventLog<StreamEvent>;
@@ -63,7 +66,7 @@ export function memoryLog({ maxBytes = DEFAULT_MAX_BYTES, maxAge = DEFAULT_MAX_A
     end: (id, attempt, { failure, expires = asyncScheduler.now() + maxAge, owner = '' } = {}) =>
       new Observable<never>((out) => {
         const run = requireWritable(id, attempt);
-        const size = run.log.size + sum(run.messageSizes);
+        const size = RUN_BYTES + run.log.size + sum(run.messageSizes) + run.messageSizes.length * ENTRY_BYTES;
         runs.add(id, { ...run, hasEnded: true, owner, size, expires });
         run.messages.complete();
         if (failure) run.grown.error(remoteRunError(failure));

@@ -8,7 +8,7 @@ import type { RunRecord } from '../../ports/runStore.js';
 
 /** Limits of the memory that is used. */
 export interface MemoryOptions {
-  /** About how many bytes are kept. Default: 64 MiB. */
+  /** About how many bytes are kept, with the objects of small records. Default: 64 MiB. */
   readonly maxBytes?: number | undefined;
   /** How long a record is kept after its last change, in milliseconds. Default: 24 hours. */
   readonly maxAge?: number | undefined;
@@ -16,6 +16,9 @@ export interface MemoryOptions {
 
 export const DEFAULT_MAX_BYTES = 67_108_864;
 export const DEFAULT_MAX_AGE = 86_400_000;
+
+/** What V8 needs for the objects of a small record besides its JSON (measured). */
+const RECORD_BYTES = 512;
 
 interface Entry<R> extends Stored<R>, MemoryEntry {}
 
@@ -45,7 +48,7 @@ export function memoryStore<R extends StorableRecord = RunRecord>({
       defer(() => {
         const known = table.find(record.id);
         if ((known?.version ?? 0) !== version) return of(false);
-        const size = estimateSize(record);
+        const size = known && isMeasured(record, version) ? known.size : RECORD_BYTES + estimateSize(record);
         const { id, owner, expires = asyncScheduler.now() + maxAge } = record;
         table.add(id, { record, version: version + 1, owner, size, expires });
         return of(true);
@@ -74,6 +77,13 @@ const rules: MemoryRules<Entry<StorableRecord>> = {
   isInUse: ({ record: { executor } }) => executor !== undefined && executor.until > asyncScheduler.now(),
   isNeeded: ({ record }) => record.state === 'waiting',
 };
+
+/**
+ * Whether the size of the version before is good enough: a run that is executed is measured when the number of its
+ * versions has doubled, and at its end. Measuring each one made a run of 1,000 inner runs take 5 s instead of 1 s.
+ */
+const isMeasured = ({ executor }: StorableRecord, version: number): boolean =>
+  executor !== undefined && !Number.isInteger(Math.log2(version));
 
 const byPlace = (a: ListPlace, b: ListPlace): number =>
   b.updated - a.updated || (a.id > b.id ? -1 : Number(a.id < b.id));

@@ -11,8 +11,13 @@ const text = (value: string) => ({ type: 'text', text: value }) as StreamEvent;
 const other = (type: string): StreamEvent => ({ type });
 const sizeOf = (message: RunMessage) => JSON.stringify(message).length;
 
-/** Appends a text of so many bytes. */
-const open = (log: RunLog, id: string, bytes: number) => observe(log.append(id, 1, [text('x'.repeat(bytes))]));
+/** What the objects of a run need, and those of an entry or a message. */
+const RUN_BYTES = 2048;
+const ENTRY_BYTES = 256;
+
+/** Opens a run of so many bytes: a text, and what its objects need. */
+const open = (log: RunLog, id: string, bytes: number) =>
+  observe(log.append(id, 1, [text('x'.repeat(bytes - RUN_BYTES - ENTRY_BYTES))]));
 /** Opens runs of so many bytes each, and ends them. */
 function endAll(log: RunLog, ids: readonly string[], bytes: number, end?: RunEnd) {
   for (const id of ids) {
@@ -42,13 +47,13 @@ describe('memoryLog', () => {
     const seen: unknown[] = [];
     later(options, {
       0(log) {
-        endAll(log, ['a'], 5, end);
-        open(log, 'running', 5);
+        endAll(log, ['a'], 5000, end);
+        open(log, 'running', 5000);
       },
       [age - 1]: (log) => seen.push(kept(log, 'a', 'running')),
       [age](log) {
         seen.push(observe(log.send('a', { type: 'stop' })).values, kept(log, 'a', 'running'));
-        open(log, 'a', 5); // another run with this id
+        open(log, 'a', 5000); // another run with this id
         seen.push(kept(log, 'a'));
       },
     });
@@ -56,41 +61,41 @@ describe('memoryLog', () => {
   });
 
   it('memoryLog uses `maxBytes` for the runs that have ended, and removes the one that ended first', () => {
-    const log = memoryLog({ maxBytes: 300 });
-    open(log, 'running', 500);
-    endAll(log, ['a', 'b', 'c'], 100);
+    const log = memoryLog({ maxBytes: 30000 });
+    open(log, 'running', 50000);
+    endAll(log, ['a', 'b', 'c'], 10000);
     expect(kept(log, 'running', 'a', 'b', 'c')).toEqual(['running', 'a', 'b', 'c']);
-    endAll(log, ['d'], 200);
+    endAll(log, ['d'], 20000);
     expect(kept(log, 'running', 'a', 'b', 'c', 'd')).toEqual(['running', 'c', 'd']);
-    endAll(log, ['e'], 101);
+    endAll(log, ['e'], 10001);
     expect(kept(log, 'running', 'c', 'd', 'e')).toEqual(['running', 'e']);
   });
 
   it('memoryLog counts the messages to a run, and the events other than texts', () => {
     const message = { type: 'prompt', input: [] } as const;
-    const log = memoryLog({ maxBytes: 2 * sizeOf(message) + 5 + 12 });
-    open(log, 'a', 5);
+    const log = memoryLog({ maxBytes: 2 * sizeOf(message) + 5000 + 12 + 3 * ENTRY_BYTES });
+    open(log, 'a', 5000);
     observe(log.append('a', 1, [other('b')])); // {"type":"b"}
     observe(log.send('a', message));
     observe(log.send('a', message));
     observe(log.end('a', 1));
     expect(kept(log, 'a')).toEqual(['a']);
-    endAll(log, ['c'], 1);
+    endAll(log, ['c'], 2400);
     expect(kept(log, 'a', 'c')).toEqual(['c']);
   });
 
   it('memoryLog removes the runs whose time is over before the bytes of the others count', () => {
     let rest: unknown;
     later(
-      { maxBytes: 300 },
+      { maxBytes: 30000 },
       {
         0(log) {
-          endAll(log, ['old'], 200, { expires: 10 });
-          endAll(log, ['new'], 100);
+          endAll(log, ['old'], 20000, { expires: 10 });
+          endAll(log, ['new'], 10000);
         },
         20(log) {
           expect(kept(log, 'old')).toEqual([]);
-          endAll(log, ['newest'], 200);
+          endAll(log, ['newest'], 20000);
           rest = kept(log, 'new', 'newest');
         },
       },

@@ -1,12 +1,17 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
+import { concatMap, lastValueFrom } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
+import { createAgent } from '../../../../lib/agent/createAgent.js';
+import { createService } from '../../../../lib/service/createService.js';
 import type { MemoryOptions } from '../../../../lib/service/stores/memory/memoryStore.js';
 import { memoryStore } from '../../../../lib/service/stores/memory/memoryStore.js';
 import type { RunRecord, RunStore } from '../../../../lib/service/ports/runStore.js';
-import { storeContract } from '../../../../lib/testing/index.js';
+import { scriptedModel, storeContract, toolCall } from '../../../../lib/testing/index.js';
+import { agentTool } from '../../../../lib/tools/agentTool.js';
 import { observe } from '../../../support/observe.js';
 
-const sizeOf = (record: RunRecord) => JSON.stringify(record).length;
+/** With what the objects of a small record need. */
+const sizeOf = (record: RunRecord) => 512 + JSON.stringify(record).length;
 const recordOf = (id: string, fields: Partial<RunRecord> = {}): RunRecord => ({
   id,
   owner: 'ann',
@@ -71,11 +76,11 @@ describe('memoryStore', () => {
   it('memoryStore removes what is too old before it removes what is not needed', () => {
     let rest: unknown;
     later(
-      { maxBytes: 300, maxAge: 1000 },
+      { maxBytes: 3000, maxAge: 1000 },
       {
-        0: (store) => put(store, sized(200, 'old', { state: 'waiting' })),
+        0: (store) => put(store, sized(2000, 'old', { state: 'waiting' })),
         1000(store) {
-          put(store, sized(200, 'new'));
+          put(store, sized(2000, 'new'));
           rest = kept(store, 'old', 'new');
         },
       },
@@ -84,50 +89,87 @@ describe('memoryStore', () => {
   });
 
   it('memoryStore uses `maxBytes`, and removes the run that was changed first', () => {
-    const store = memoryStore({ maxBytes: 600 });
-    for (const id of ['a', 'b', 'c']) put(store, sized(200, id));
+    const store = memoryStore({ maxBytes: 6000 });
+    for (const id of ['a', 'b', 'c']) put(store, sized(2000, id));
     expect(kept(store, 'a', 'b', 'c')).toEqual(['a', 'b', 'c']);
-    put(store, sized(200, 'a'), 1);
-    put(store, sized(200, 'd'));
+    put(store, sized(2000, 'a'), 1);
+    put(store, sized(2000, 'd'));
     expect(kept(store, 'a', 'b', 'c', 'd')).toEqual(['a', 'c', 'd']);
   });
 
   it('memoryStore removes the runs that have ended, then those that wait, and none in progress', () => {
-    const store = memoryStore({ maxBytes: 600 });
-    put(store, sized(200, 'running', leased(Infinity)));
-    put(store, sized(200, 'waiting', { state: 'waiting' }));
-    put(store, sized(200, 'ended'));
+    const store = memoryStore({ maxBytes: 6000 });
+    put(store, sized(2000, 'running', leased(Infinity)));
+    put(store, sized(2000, 'waiting', { state: 'waiting' }));
+    put(store, sized(2000, 'ended'));
     const rest = () => kept(store, 'running', 'waiting', 'ended', 'more', 'most', 'last');
-    put(store, sized(200, 'more', { state: 'waiting' }));
+    put(store, sized(2000, 'more', { state: 'waiting' }));
     expect(rest()).toEqual(['running', 'waiting', 'more']);
-    put(store, sized(200, 'most', leased(Infinity)));
+    put(store, sized(2000, 'most', leased(Infinity)));
     expect(rest()).toEqual(['running', 'more', 'most']);
-    put(store, sized(400, 'last', leased(Infinity)));
+    put(store, sized(4000, 'last', leased(Infinity)));
     expect(rest()).toEqual(['running', 'most', 'last']);
   });
 
   it('memoryStore takes from the owner that uses most', () => {
-    const store = memoryStore({ maxBytes: 1000 });
-    for (const id of ['a1', 'a2', 'a3']) put(store, sized(170, id));
-    for (const id of ['b1', 'b2']) put(store, sized(170, id, { owner: 'bob' }));
-    put(store, sized(200, 'b3', { owner: 'bob' }));
+    const store = memoryStore({ maxBytes: 10000 });
+    for (const id of ['a1', 'a2', 'a3']) put(store, sized(1700, id));
+    for (const id of ['b1', 'b2']) put(store, sized(1700, id, { owner: 'bob' }));
+    put(store, sized(2000, 'b3', { owner: 'bob' }));
     expect(kept(store, 'a1', 'a2', 'a3', 'b1', 'b2', 'b3')).toEqual(['a1', 'a2', 'a3', 'b2', 'b3']);
   });
 
   it('memoryStore removes no more than it must, if two owners use the same', () => {
-    const store = memoryStore({ maxBytes: 600 });
-    for (const id of ['a1', 'a2']) put(store, sized(200, id));
-    for (const id of ['b1', 'b2']) put(store, sized(200, id, { owner: 'bob' }));
+    const store = memoryStore({ maxBytes: 6000 });
+    for (const id of ['a1', 'a2']) put(store, sized(2000, id));
+    for (const id of ['b1', 'b2']) put(store, sized(2000, id, { owner: 'bob' }));
     expect(kept(store, 'a1', 'a2', 'b1', 'b2')).toEqual(['a2', 'b1', 'b2']);
   });
 
   it('memoryStore takes nothing from an owner that uses its share, which former owners do not lower', () => {
-    const store = memoryStore({ maxBytes: 600 });
-    put(store, sized(200, 'e', { owner: 'eve' }));
+    const store = memoryStore({ maxBytes: 6000 });
+    put(store, sized(2000, 'e', { owner: 'eve' }));
     observe(store.delete('e', 1));
-    put(store, sized(300, 'a'));
-    for (const id of ['b1', 'b2']) put(store, sized(200, id, { owner: 'bob', ...leased(Infinity) }));
+    put(store, sized(3000, 'a'));
+    for (const id of ['b1', 'b2']) put(store, sized(2000, id, { owner: 'bob', ...leased(Infinity) }));
     expect(kept(store, 'a', 'b1', 'b2')).toEqual(['a', 'b1', 'b2']);
+  });
+
+  it('memoryStore measures a run that is executed when its versions have doubled, and at its end', () => {
+    const store = memoryStore({ maxBytes: 5000 });
+    const measured: number[] = [];
+    const counted = (version: number, fields: Partial<RunRecord>, bytes = 1000) => {
+      const record = sized(bytes, 'run', fields);
+      const toJSON = () => {
+        measured.push(version);
+        return record;
+      };
+      put(store, { ...record, toJSON } as RunRecord, version);
+    };
+    put(store, sized(1000, 'other'));
+    for (let version = 0; version < 20; version += 1) counted(version, leased(Infinity));
+    expect(measured).toEqual([0, 1, 2, 4, 8, 16]);
+    counted(20, {}, 4500);
+    expect(measured.at(-1)).toBe(20);
+    expect(kept(store, 'other', 'run')).toEqual(['run']);
+  });
+
+  it('memoryStore measures the record of a run with many inner runs in linear time', async () => {
+    const stringify = jest.spyOn(JSON, 'stringify');
+    const charactersOf = async (count: number) => {
+      const inner = createAgent({ model: scriptedModel(() => 'Inner.', { keep: 0 }) });
+      const calls = Array.from({ length: count }, (_, n) => toolCall('ask', { prompt: 'x' }, `c${n}`));
+      const model = scriptedModel(({ messages }) => (messages.length > 1 ? 'Done.' : calls), { keep: 0 });
+      const tools = [agentTool(inner, { name: 'ask', description: 'Asks.' })];
+      const service = createService({ agent: createAgent({ model, tools }), checkpoints: true });
+      stringify.mockClear();
+      const run = service.run(crypto.randomUUID(), 'Go.', { context: undefined });
+      await lastValueFrom(run.pipe(concatMap(({ events$ }) => events$)));
+      return stringify.mock.results.reduce((sum, { value }) => sum + (typeof value === 'string' ? value.length : 0), 0);
+    };
+    const [few, many] = [await charactersOf(50), await charactersOf(200)];
+    stringify.mockRestore();
+    expect(many / few).toBeLessThan(5);
   });
 
   it('memoryStore lists 100 runs on one page', () => {
