@@ -90,7 +90,7 @@ export class Kernel<C> implements OwnerData {
     if (options.context !== undefined && owner === undefined) throw ownerIsMissing();
     this.browser = browser;
     this.onError = reportOnce(options.onError);
-    const guard = { onError: this.onError, lease };
+    const guard = { onError: this.onError, lease, isEnding: () => this.isClosing };
     this.store = guardStore(options.store ?? memoryStore(), guard);
     this.log = guardLog(options.log ?? memoryLog(), guard);
     const chatStore = chats && guardStore(chats.store, guard);

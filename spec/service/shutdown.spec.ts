@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { defer, delay, dematerialize, map, materialize, timer } from 'rxjs';
+import { defer, delay, dematerialize, map, materialize, NEVER, throwError, timer } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { createAgent } from '../../lib/agent/createAgent.js';
 import { tool } from '../../lib/core/tool.js';
@@ -111,4 +111,117 @@ describe('shutdown x every state of a run', () => {
       expect(walked.filter(([, wrong]) => wrong.length > 0)).toEqual([]);
     },
   );
+});
+
+interface Failure {
+  readonly fail: () => Observable<never>;
+  /** The longest time of a shutdown, in milliseconds, with that of the run: 5 s. */
+  readonly longest: number;
+}
+
+/** A call that is not answered takes 9 s. A store that refuses the end of a run is asked again for a lease, 30 s. */
+const failures: Readonly<Record<'silent' | 'refusing', Failure>> = {
+  silent: { fail: () => NEVER, longest: 15_000 },
+  refusing: { fail: () => throwError(() => new Error('No connection.')), longest: 36_000 },
+};
+
+/** How long a shutdown takes, in milliseconds, if ports fail before it. */
+async function timeOfShutdown(
+  { how, failing, fail, isShared, early }: Failing,
+  { script }: Pick<State, 'script'>,
+  protocol: ServiceProtocol,
+): Promise<number> {
+  let hasFailed = false;
+  const mortal = <P extends object>(port: P, isFailing: boolean): P =>
+    Object.fromEntries(
+      Object.entries(port as Record<string, (...args: unknown[]) => Observable<unknown>>).map(([name, call]) => [
+        name,
+        typeof call !== 'function'
+          ? call
+          : (...args: unknown[]) => defer(() => (hasFailed && isFailing ? fail() : call(...args))),
+      ]),
+    ) as P;
+  const service = createService({
+    agent: createAgent({
+      tools,
+      model: scriptedModel(({ messages }) => (messages.length > 1 ? ['Done.'] : [...script])),
+    }),
+    store: mortal(mapStore(), failing !== 'log'),
+    log: mortal({ ...memoryLog(), isShared }, failing !== 'store'),
+    checkpoints: true,
+  });
+  const handler = protocol.over(service);
+  void handler(startRequest(protocol)).then((response) => response.text().catch(() => undefined));
+  await after(1000, undefined);
+  hasFailed = true;
+  void handler(startRequest(protocol)); // a request that is being answered
+  await after(early, undefined);
+  const begun = Date.now();
+  await Promise.race([
+    new Promise<void>((resolve) => service.shutdown(how).subscribe({ complete: resolve, error: resolve })),
+    after(120_000, undefined),
+  ]);
+  return Date.now() - begun;
+}
+
+interface Failing {
+  readonly how: How;
+  readonly failing: 'store' | 'log' | 'store and log';
+  readonly fail: () => Observable<never>;
+  readonly isShared: boolean;
+  /** How long before the shutdown, in milliseconds. */
+  readonly early: number;
+}
+
+describe('shutdown x ports that fail', () => {
+  const cases = protocolNames.flatMap((name) =>
+    (['finish', 'stop', 'abandon'] as const).flatMap((how) =>
+      (['silent', 'refusing'] as const).map((failure) => [name, how, failure] as const),
+    ),
+  );
+
+  it.each(cases)('%s: %s with ports that are %s waits for one call', async (protocol, how, failure) => {
+    const { fail, longest } = failures[failure];
+    const rows = Object.entries(states).flatMap(([name, state]) =>
+      (['store', 'log', 'store and log'] as const).flatMap((failing) =>
+        [true, false].flatMap((isShared) =>
+          [0, 1000, 12_000].map((early) => ({
+            name: `${name}, ${failing}, shared log: ${isShared}, ${early} ms before`,
+            state,
+            row: { how, failing, fail, isShared, early },
+          })),
+        ),
+      ),
+    );
+    const timed = await inVirtualTime(() =>
+      Promise.all(
+        rows.map(
+          async ({ name, state, row }) => [name, await timeOfShutdown(row, state, protocols[protocol])] as const,
+        ),
+      ),
+    );
+    expect(timed.filter(([, time]) => time > longest)).toEqual([]);
+  });
+});
+
+it('a run whose checkpoint is not written while the service ends is left to another process', async () => {
+  const record = await inVirtualTime(async () => {
+    const store = mapStore();
+    let isSilent = false;
+    const service = createService({
+      agent: createAgent({ tools, model: scriptedModel([[toolCall('slow', {}, 'c1')], 'Done.'], { keep: 0 }) }),
+      store: { ...store, put: (...given) => defer(() => (isSilent ? NEVER : store.put(...given))) },
+      checkpoints: true,
+    });
+    const handler = protocols.agentHandler.over(service);
+    void handler(startRequest(protocols.agentHandler)).then((response) => response.text());
+    await after(4000, undefined);
+    const ended = new Promise<void>((resolve) => service.shutdown('finish').subscribe({ complete: resolve }));
+    isSilent = true;
+    await after(10_500, undefined);
+    isSilent = false; // the end of the run could be written
+    await ended;
+    return [...store.records.values()][0]?.record;
+  });
+  expect([record?.state, record?.failure, record?.result]).toEqual(['running', undefined, undefined]);
 });

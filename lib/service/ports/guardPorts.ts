@@ -3,7 +3,7 @@ import type { Observer, Subscriber } from 'rxjs';
 import { ConfigurationError, RivuletError } from '../../core/errors.js';
 import { isSameJson } from '../../core/json/equal.js';
 import type { RecordStore, StorableRecord } from './recordStore.js';
-import { isEnded } from './isEnded.js';
+import { isEnded, SilentPortError } from './isEnded.js';
 import { ExecutorLostError, RunNotFoundError } from '../runs/runErrors.js';
 import type { LogState, RunLog } from './runLog.js';
 
@@ -13,6 +13,8 @@ interface GuardOptions {
   readonly lease?: number | undefined;
   /** Called with the first error of a call that failed, also if a repetition succeeds. Default: nothing is called. */
   readonly onError?: ((thrown: unknown) => void) | undefined;
+  /** Whether the service ends: a call that is not answered then is not repeated. Default: it does not. */
+  readonly isEnding?: (() => boolean) | undefined;
 }
 
 export const DEFAULT_LEASE = 30_000;
@@ -21,6 +23,9 @@ export const DEFAULT_LEASE = 30_000;
 const TIME_LIMIT = 0.3;
 const PAUSES = [0, 0.066];
 
+/** In leases: the time of a call after one that was not answered while the service ends. */
+const LAST_TIME_LIMIT = 0.02;
+
 type Work<T> = () => Observable<T>;
 
 /**
@@ -28,10 +33,16 @@ type Work<T> = () => Observable<T>;
  *
  * @param again The call after one whose outcome is not known. `undefined`: the call is not repeated.
  */
-const createGuard =
-  (options: GuardOptions) =>
-  <T>(name: string, work: Work<T>, again: Work<T> | undefined): Observable<T> =>
-    new Observable<T>((out) => new GuardedCall(out, name, again, options).attempt(work));
+const createGuard = (options: GuardOptions) => {
+  const port: GuardedPort = { ...options, isSilent: false };
+  return <T>(name: string, work: Work<T>, again: Work<T> | undefined): Observable<T> =>
+    new Observable<T>((out) => new GuardedCall(out, name, again, port).attempt(work));
+};
+
+interface GuardedPort extends GuardOptions {
+  /** Whether the last call was not answered, and the service ends. */
+  isSilent: boolean;
+}
 
 /** A class, and not closures: a run makes a call for each delta, and most are answered at once. */
 class GuardedCall<T> implements Observer<T> {
@@ -42,16 +53,19 @@ class GuardedCall<T> implements Observer<T> {
     private readonly out: Subscriber<T>,
     private readonly name: string,
     private readonly again: Work<T> | undefined,
-    private readonly options: GuardOptions,
+    private readonly port: GuardedPort,
   ) {}
 
   attempt(work: Work<T>): void {
     const calling = defer(work).subscribe(this);
     if (calling.closed) return; // at once: no timer is needed
-    const timeLimit = TIME_LIMIT * this.lease;
+    const { port, lease } = this;
+    const timeLimit = (port.isSilent ? LAST_TIME_LIMIT : TIME_LIMIT) * lease;
     const late = () => {
       calling.unsubscribe();
-      this.error(new Error(`\`${this.name}\` has not answered for ${timeLimit} ms.`));
+      port.isSilent = port.isEnding?.() ?? false;
+      const message = `\`${this.name}\` has not answered for ${timeLimit} ms.`;
+      this.error(port.isSilent ? new SilentPortError(message) : new Error(message));
     };
     // `timeout` of RxJS would leave a timer after a call that completes without a value.
     calling.add(asyncScheduler.schedule(late, timeLimit));
@@ -63,6 +77,7 @@ class GuardedCall<T> implements Observer<T> {
   }
 
   complete(): void {
+    this.port.isSilent = false;
     this.out.complete();
   }
 
@@ -73,7 +88,7 @@ class GuardedCall<T> implements Observer<T> {
       this.out.error(thrown);
       return;
     }
-    if (this.first === undefined) this.options.onError?.(thrown);
+    if (this.first === undefined) this.port.onError?.(thrown);
     this.first ??= thrown;
     const pause = PAUSES[this.repeated++];
     if (again && pause !== undefined && !isEnded(thrown))
@@ -82,7 +97,7 @@ class GuardedCall<T> implements Observer<T> {
   }
 
   private get lease(): number {
-    return this.options.lease ?? DEFAULT_LEASE;
+    return this.port.lease ?? DEFAULT_LEASE;
   }
 }
 

@@ -4,5 +4,8 @@ import { errorText } from '../../core/errors.js';
 const ended =
   /after calling end|was closed and is not queryable|(PGlite|client|Connection) is closed|CONNECTION_ENDED/i;
 
-/** Whether a call has failed since this process has ended its connections: it is not an outage, and will not pass. */
-export const isEnded = (thrown: unknown): boolean => ended.test(errorText(thrown));
+/** A port has not answered a call while the service ends: nothing waits for it again. */
+export class SilentPortError extends Error {}
+
+/** Whether a call has failed since this process ends, or has ended its connections: nobody waits until it passes. */
+export const isEnded = (thrown: unknown): boolean => thrown instanceof SilentPortError || ended.test(errorText(thrown));

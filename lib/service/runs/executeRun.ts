@@ -18,6 +18,7 @@ import { wrapBoth } from './wrapInnerRuns.js';
 import { RequestError } from '../http/requestError.js';
 import type { RunAudience } from '../publicEvents.js';
 import { ExecutorLostError, RunTakenError } from './runErrors.js';
+import { isEnded } from '../ports/isEnded.js';
 import type { RunLog } from '../ports/runLog.js';
 import type { RunRecord, RunStore } from '../ports/runStore.js';
 import { DEFAULT_LEASE } from '../ports/guardPorts.js';
@@ -159,9 +160,11 @@ export class Executor {
       const written$ = defer(() => record.write({ ...change, ...rest, executor: this.newLease() }));
       return written$.pipe(again, catchError(unlessLate));
     };
-    /** A store that was away for a lease says nothing of the run: whoever reaches it resumes the run. */
-    const unlessLate = (thrown: unknown) =>
-      throwError(() => (this.locate(record.record) === 'nowhere' ? new ExecutorLostError() : thrown));
+    /** A store that was away for a lease, or at the end, says nothing of the run: whoever reaches it resumes the run. */
+    const unlessLate = (thrown: unknown) => {
+      const isLate = isEnded(thrown) || this.locate(record.record) === 'nowhere';
+      return throwError(() => (isLate ? new ExecutorLostError() : thrown));
+    };
     const leave = () => {
       if (end.isKnown) return;
       if (checkpoints) this.release(record);
