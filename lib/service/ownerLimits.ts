@@ -99,7 +99,7 @@ export class OwnerLimits extends OwnerUsage {
   send(log: RunLog, id: string, owner: string, message: RunMessage, taken = '0'): Observable<boolean> {
     if (message.type === 'stop') return log.send(id, message);
     const sent = log.send(id, message, { after: taken, ...this.maxWaiting });
-    const counted = message.type === 'prompt' ? concat(this.countPrompt(owner), sent) : sent;
+    const counted = message.type === 'prompt' ? this.countPrompt(owner, sent) : sent;
     return defer(() => this.hold(owner, counted, estimateSize(message), false));
   }
 

@@ -1,4 +1,4 @@
-import { asyncScheduler, defer, EMPTY, ignoreElements, map, tap, type Observable } from 'rxjs';
+import { asyncScheduler, concatMap, defer, EMPTY, ignoreElements, map, tap, type Observable } from 'rxjs';
 import { asArray } from '../core/json/json.js';
 import { requireNumber } from '../core/options.js';
 import { costOf, type Prices } from '../core/prices.js';
@@ -64,6 +64,8 @@ export class OwnerUsage {
   private readonly locks = new WorkLocks();
   /** What this process has not written yet, by owner. */
   private readonly unwritten = new Map<string, Amounts>();
+  /** When prompts came that this process has counted, but not accepted, by owner. */
+  private readonly returned = new Map<string, readonly number[]>();
   private readonly maxPrompts: number;
   private readonly hasBudget: boolean;
   private readonly budget;
@@ -82,21 +84,34 @@ export class OwnerUsage {
     this.budget = { tokens, cost, window, prices };
   }
 
-  /** Counts a prompt: one that starts a run, or joins one. It fails with 429 if there were too many in a minute. */
-  countPrompt(owner: string): Observable<never> {
+  /**
+   * Counts a prompt that starts a run, or joins one, and does its work. It fails with 429 if there were too many in a
+   * minute. If the work fails, or emits `false` since there is no such run, the prompt does not count: it comes again.
+   */
+  countPrompt<T>(owner: string, work: Observable<T>): Observable<T> {
     const max = this.maxPrompts;
-    if (max === Infinity) return EMPTY;
-    const counted = this.change(owner, (counts, now) => {
-      const [first = now] = counts.prompts.slice(-max);
-      if (counts.prompts.length >= max) throw tooManyPrompts(max, first + MINUTE - now);
-      return { ...counts, prompts: [...counts.prompts, now] };
+    if (max === Infinity) return work;
+    return defer(() => {
+      let time: number | undefined;
+      const counted = this.change(owner, (counts, now) => {
+        time = undefined;
+        const [first = now] = counts.prompts.slice(-max);
+        if (counts.prompts.length >= max) throw tooManyPrompts(max, first + MINUTE - now);
+        time = now;
+        return { ...counts, prompts: [...counts.prompts, now] };
+      });
+      const takeBack = () => {
+        if (time !== undefined) this.takeBack(owner, time);
+      };
+      return counted.pipe(
+        concatMap((isCounted) => {
+          if (isCounted) return work;
+          time = undefined;
+          throw tooManyPrompts(max, 0); // many at once
+        }),
+        tap({ next: (value) => value === false && takeBack(), error: takeBack }),
+      );
     });
-    return counted.pipe(
-      tap((isCounted) => {
-        if (!isCounted) throw tooManyPrompts(max, 0); // many at once
-      }),
-      ignoreElements(),
-    );
   }
 
   /** Fails with 429 if an owner has used up its budget. */
@@ -136,6 +151,12 @@ export class OwnerUsage {
     });
   }
 
+  /** What cannot be written is written with the next change. */
+  private takeBack(owner: string, time: number): void {
+    this.returned.set(owner, [...(this.returned.get(owner) ?? []), time]);
+    this.change(owner, (counts) => counts).subscribe({ error: () => undefined }); // the guard has reported it
+  }
+
   private pending(owner: string): Amounts {
     return this.unwritten.get(owner) ?? NOTHING;
   }
@@ -150,13 +171,21 @@ export class OwnerUsage {
     change: (counts: OwnerCounts, now: number) => OwnerCounts | undefined,
   ): Observable<boolean> {
     const id = idOf(owner);
+    let returned: readonly number[] = [];
     return changeRecord(this.store, id, (record) => {
       const now = asyncScheduler.now();
-      const counts = change(countsOf(record, now), now);
+      returned = this.returned.get(owner) ?? [];
+      const { prompts, ...amounts } = countsOf(record, now);
+      const counts = change({ prompts: returned.reduce(without, prompts), ...amounts }, now);
       const times = { updated: now, expires: Math.max(now + MINUTE, counts?.until ?? 0) };
       return counts && { id, owner: OWNERS, state: 'ended', attempt: 0, input: [], ...times, protocol: { ...counts } };
     }).pipe(
       map((stored) => stored !== undefined),
+      tap((isWritten) => {
+        const later = this.returned.get(owner)?.slice(isWritten ? returned.length : 0) ?? [];
+        if (later.length > 0) this.returned.set(owner, later);
+        else this.returned.delete(owner);
+      }),
       this.locks.locked(owner, owner),
     );
   }
@@ -164,6 +193,11 @@ export class OwnerUsage {
 
 const DAY = 86_400_000;
 const NOTHING: Amounts = { tokens: 0, cost: 0 };
+
+const without = (times: readonly number[], time: number): readonly number[] => {
+  const place = times.indexOf(time);
+  return times.filter((_, index) => index !== place);
+};
 
 /** A clock that was set back leaves times in the future: they do not count. */
 function countsOf(record: RunRecord | undefined, now: number): OwnerCounts {

@@ -1,16 +1,20 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { concatMap, firstValueFrom, of, throwError, timer, toArray } from 'rxjs';
+import { concatMap, defer, delay, EMPTY, firstValueFrom, of, throwError, timer, toArray } from 'rxjs';
+import type { Observable } from 'rxjs';
 import { createAgent } from '../../lib/agent/createAgent.js';
 import type { Chunk } from '../../lib/core/chunk.js';
+import { tool } from '../../lib/core/tool.js';
 import { createService } from '../../lib/service/createService.js';
 import { agentHandler } from '../../lib/service/http/agentHandler.js';
+import { RequestError } from '../../lib/service/http/requestError.js';
 import { OWNERS, OwnerUsage } from '../../lib/service/ownerUsage.js';
 import type { RunStore } from '../../lib/service/ports/runStore.js';
-import { scriptedModel } from '../../lib/testing/index.js';
+import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import { openDurableService } from '../support/durableService.js';
 import { memoryLog } from '../../lib/service/stores/memory/memoryLog.js';
 import { observe } from '../support/observe.js';
-import { shutDown } from '../support/services.js';
+import { protocols, shutDown, startRequest } from '../support/services.js';
+import type { Handler, ServiceProtocol } from '../support/services.js';
 import { mapStore } from '../support/stores.js';
 
 const cleanups: (() => void)[] = [];
@@ -111,7 +115,7 @@ describe('the budget of an owner', () => {
       put: (record, version) => timer(1).pipe(concatMap(() => store.put(record, version))),
     };
     const counted = new OwnerUsage(later, { maxPromptsPerMinute: 20, budget });
-    const prompts = Array.from({ length: 21 }, () => observe(counted.countPrompt('ann')));
+    const prompts = Array.from({ length: 21 }, () => observe(counted.countPrompt('ann', EMPTY)));
     counted.spend('ann', { total: 5 });
     await wait(100);
     const refused = prompts.filter(({ error }) => error !== undefined);
@@ -120,6 +124,103 @@ describe('the budget of an owner', () => {
     expect([...store.records.values()].map(({ record }) => record)).toMatchObject([
       { id: 'owner.ann', owner: OWNERS, protocol: { tokens: 5, cost: 0 } },
     ]);
+  });
+
+  /** What happens to a prompt in the place of its work; `isAway`: the store cannot take it back at once. */
+  const refused = {
+    'its work fails': { work: () => throwError(() => new Error('down')) },
+    'its work fails, and the store is away': { work: () => throwError(() => new Error('down')), isAway: true },
+    'there is no such run': { work: () => of(false) },
+  } as const;
+
+  it.each(Object.entries(refused))('does not count a prompt if %s', async (_, { work, ...rest }) => {
+    const store = mapStore();
+    let isAway = false;
+    const put: RunStore['put'] = (...given) =>
+      isAway ? throwError(() => new Error('down')) : store.put(...given).pipe(delay(1));
+    const [one, other] = [{ ...store, put }, store].map((each) => new OwnerUsage(each, { maxPromptsPerMinute: 2 }));
+    const send = async (usage: OwnerUsage | undefined, sent: Observable<boolean>) => {
+      const answer = observe(usage?.countPrompt('ann', sent) ?? EMPTY);
+      await wait(2);
+      return answer.error instanceof RequestError ? answer.error.status : answer.values[0];
+    };
+    expect(await send(one, of(true))).toBe(true);
+    const fail = defer(() => {
+      isAway = 'isAway' in rest;
+      return work();
+    });
+    await send(one, fail);
+    isAway = false;
+    expect(await send('isAway' in rest ? one : other, of(true))).toBe(true);
+    expect(await send(one, of(true))).toBe(429);
+  });
+
+  const posted = (protocol: ServiceProtocol) => (handler: Handler) => handler(startRequest(protocol));
+  const pay = tool({ name: 'pay', description: 'Pays.', needsApproval: true, execute: () => 'ok' });
+  const waitingId = crypto.randomUUID();
+  const send = (method: string, id: string, body: object) => (handler: Handler) => {
+    const headers = { 'content-type': 'application/json', 'x-run-id': id };
+    return handler(new Request('http://service.test', { method, headers, body: JSON.stringify(body) }));
+  };
+  /** Requests that are refused while the store or the log does not write, and are then sent again. */
+  const requests: Readonly<Record<string, readonly [keyof typeof protocols, (handler: Handler) => Promise<Response>]>> =
+    {
+      'a run': ['agentHandler', posted(protocols.agentHandler)],
+      'a run of useChat': ['uiChatHandler', posted(protocols.uiChatHandler)],
+      'a prompt that joins a run': ['agentHandler', send('PATCH', waitingId, { input: 'More.' })],
+      'an answer without answers': [
+        'agentHandler',
+        send('POST', crypto.randomUUID(), { resume: waitingId, decisions: {}, results: {}, errors: {} }),
+      ],
+    };
+
+  it.each(Object.entries(requests))('counts once %s that was refused with 503', async (name, [protocol, ask]) => {
+    const [store, log] = [mapStore(), memoryLog()];
+    let isAway = false;
+    const away = () => defer(() => throwError(() => new Error('down')));
+    const put: RunStore['put'] = (record, version) =>
+      isAway && record.owner !== OWNERS ? away() : store.put(record, version);
+    const model = scriptedModel(({ messages }) =>
+      name === 'a prompt that joins a run'
+        ? ['One ', { delay: 50_000 }, 'two.']
+        : messages.length > 1 || !name.startsWith('an answer')
+          ? 'Done.'
+          : [toolCall('pay', {}, 'c1')],
+    );
+    const service = createService({
+      agent: createAgent({ model, tools: [pay] }),
+      store: { ...store, put },
+      log: { ...log, send: (...given) => (isAway ? away() : log.send(...given)) },
+      ...{ checkpoints: true, limits: { maxPromptsPerMinute: 2 }, onError: () => undefined },
+    });
+    cleanups.push(() => shutDown(service));
+    const handler = protocols[protocol].over(service);
+    void agentHandler(service)(
+      new Request('http://service.test', {
+        ...{ method: 'POST', body: JSON.stringify({ input: 'Go.' }) },
+        headers: { 'content-type': 'application/json', 'x-run-id': waitingId },
+      }),
+    ).then((response) => response.text());
+    await wait(1000); // the first prompt
+    const statuses: number[] = [];
+    for (const isFirst of [true, false]) {
+      isAway = isFirst;
+      const answered = ask(handler).then((response) => statuses.push(response.status));
+      await wait(10_000);
+      await answered;
+    }
+    expect(statuses.map((status) => Math.floor(status / 100) * 100)).toEqual([500, 200]);
+  });
+
+  it('does not count a prompt whose write is not known to the store', async () => {
+    const store = mapStore();
+    const put: RunStore['put'] = (...given) =>
+      store.put(...given).pipe(concatMap(() => throwError(() => new Error('The answer was lost.'))));
+    const counted = new OwnerUsage({ ...store, put }, { maxPromptsPerMinute: 1 });
+    expect(observe(counted.countPrompt('ann', of(true))).error).toMatchObject({ message: 'The answer was lost.' });
+    const next = new OwnerUsage(store, { maxPromptsPerMinute: 1 });
+    expect(observe(next.countPrompt('ann', of(true))).values).toEqual([true]);
+    await wait(0);
   });
 
   it('is shown to nobody: lists, exports, and a user whose id is that of its owner', async () => {
@@ -147,11 +248,11 @@ describe('the budget of an owner', () => {
     const counted = new OwnerUsage(store, { maxPromptsPerMinute: 1, budget: { tokens: 1, window: hour } });
     const later = Date.now() + 10 * hour;
     const clock = jest.spyOn(Date, 'now').mockImplementation(() => later);
-    expect(observe(counted.countPrompt('ann')).error).toBeUndefined();
+    expect(observe(counted.countPrompt('ann', EMPTY)).error).toBeUndefined();
     counted.spend('ann', { total: 1 });
     await wait(1);
     clock.mockRestore();
-    expect(observe(counted.countPrompt('ann')).error).toBeUndefined();
+    expect(observe(counted.countPrompt('ann', EMPTY)).error).toBeUndefined();
     expect(observe(counted.requireBudget('ann')).error).toMatchObject({ headers: { 'retry-after': '3600' } });
   });
 

@@ -97,10 +97,11 @@ export function agUiRun<C>(
         }),
         ignoreElements(),
       );
-  const begun = defer(() => {
-    if (history.length === 0) throw new AgUiRequestError('it has no content.');
-    return kernel.limits.countPrompt(owner);
-  });
+  const begin = (work: Observable<ExecutedRun>) =>
+    defer(() => {
+      if (history.length === 0) throw new AgUiRequestError('it has no content.');
+      return kernel.limits.countPrompt(owner, work);
+    });
   const start: ExecutedRun = (controls, failure) =>
     (failure ?? defer(() => agent.stream([], { fragments: true, context, ...controls, history }))).pipe(
       catchError((thrown: unknown) => throwError(() => refusedTools(request, thrown))),
@@ -113,7 +114,7 @@ export function agUiRun<C>(
     const answers = readAnswers(request, checkpoint.open?.waiting ?? [], (name) => ownTools.includes(name));
     rejectForbiddenEdits(answers?.decisions, options);
     requireFileUrls(answers?.results, options);
-    if (!answers) return concat(begun, save(undefined), of(start));
+    if (!answers) return begin(concat(save(undefined), of(start)));
     const prompts = newPrompts(request, asArray(stored.record.protocol?.['prompts']));
     const executed = kernel.executor.execute({
       record: { ...stored.record, checkpoint: undefined },
@@ -133,7 +134,7 @@ export function agUiRun<C>(
           })
           .pipe(filter((event) => !(isMessage(event) && prompts.includes(event.message)))), // the client has them
     });
-    return concat(checkAnswers(kernel, owner, checkpoint, answers, agent), executed);
+    return checkAnswers(kernel, owner, checkpoint, answers, executed, agent);
   };
 
   return kernel.locked(id, client, () =>
@@ -144,7 +145,7 @@ export function agUiRun<C>(
         const place = stored ? kernel.executor.locate(stored.record) : 'nowhere';
         const isAnswer = request.resume !== undefined && request.resume.length > 0;
         if (place === 'elsewhere' || (place === 'here' && !isAnswer)) throw threadIsBusy();
-        if (!isAnswer) return concat(begun, of(start));
+        if (!isAnswer) return begin(of(start));
         throw noRunWaits(request.threadId);
       }),
     ),

@@ -9,16 +9,17 @@ import { RequestError } from '../http/requestError.js';
 import type { Kernel } from '../kernel.js';
 
 /**
- * Fails with 400 where `resume` of the agent would fail for its answers: the run then waits on, and has no record. No
+ * Does the work for answers, unless they are not valid: it fails with 400 where `resume` of the agent would fail for its answers: the run then waits on, and has no record. No
  * answer, and one after a wrong one, could be sent for ever: they count as prompts, and may fail with 429.
  */
-export const checkAnswers = <C>(
+export const checkAnswers = <C, T>(
   kernel: Kernel<C>,
   owner: string,
   checkpoint: Checkpoint,
   answers: CallAnswers,
+  work: Observable<T>,
   agent = kernel.agentFor(),
-): Observable<never> => {
+): Observable<T> => {
   const checked = defer(() => {
     const inner = innerAgentOf(agent);
     if (!inner) return EMPTY; // an agent of another kind checks them itself
@@ -33,7 +34,7 @@ export const checkAnswers = <C>(
   );
   const asked = (checkpoint.open?.waiting ?? []).filter(({ id }) => hasAnswer(answers, id));
   const isCounted = asked.every(({ question }) => question?.problem !== undefined);
-  return isCounted ? concat(checked, kernel.limits.countPrompt(owner)) : checked;
+  return concat(checked, isCounted ? kernel.limits.countPrompt(owner, work) : work);
 };
 
 /** The sentence names no tool or schema: the cause does, for a caller on the server. */

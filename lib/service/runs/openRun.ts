@@ -84,10 +84,8 @@ function openStored<C>(kernel: Kernel<C>, opening: Opening<C>): Observable<Opene
       if (after !== undefined) throw new RunNotFoundError();
       if (body.resume !== undefined) return resume(kernel, body, opening);
       if (body.input === undefined) throw new RunNotFoundError();
-      return concat(
-        kernel.limits.countPrompt(client.owner),
-        planStart(kernel, id, body, client).pipe(concatMap((plan) => launch(kernel, plan, opening))),
-      );
+      const started = planStart(kernel, id, body, client).pipe(concatMap((plan) => launch(kernel, plan, opening)));
+      return kernel.limits.countPrompt(client.owner, started);
     }),
   );
 }
@@ -136,10 +134,9 @@ const resume = <C>(kernel: Kernel<C>, request: ResumeRequest, opening: Opening<C
       const { resume: resumes, answers } = request;
       const open = inner?.filter((step) => Object.hasOwn(checkpoint.open?.nested ?? {}, step.id));
       const record = { id, owner, input, ...shown, checkpoint, answers, resumes, inner: open };
-      return concat(
-        opening.isStopped ? EMPTY : checkAnswers(kernel, owner, checkpoint, answers),
-        defer(() => launch(kernel, planResumption(kernel, record, client), opening)),
-      ).pipe(tap(() => opening.onUsed?.()));
+      const resumed = defer(() => launch(kernel, planResumption(kernel, record, client), opening));
+      const checked = opening.isStopped ? resumed : checkAnswers(kernel, owner, checkpoint, answers, resumed);
+      return checked.pipe(tap(() => opening.onUsed?.()));
     }),
   );
 };
@@ -180,12 +177,11 @@ function answerInMemory<C>(
     concatMap((isThere) => (isThere ? used : throwError(() => new RunTakenError()))), // it has just ended
     map(() => kernel.runOf(id, owner) ?? kernel.runElsewhere(id)),
   );
-  return concat(
-    opening.isStopped ? EMPTY : checkAnswers(kernel, owner, checkpoint, answers),
+  const answered =
     kernel.executor.locate(record) === 'nowhere'
       ? kernel.locked(id, client, () => launch(kernel, planResumption(kernel, resumed, client, waiting), opening))
-      : told,
-  );
+      : told;
+  return opening.isStopped ? answered : checkAnswers(kernel, owner, checkpoint, answers, answered);
 }
 
 /** Answers a run, but only while it waits in memory. Emits whether there is a run with this id. */

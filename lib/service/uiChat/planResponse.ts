@@ -1,4 +1,4 @@
-import { EMPTY, tap, type Observable } from 'rxjs';
+import { tap, type Observable } from 'rxjs';
 import { ConfigurationError } from '../../core/errors.js';
 import type { RunResult, StreamEvent } from '../../core/event.js';
 import { isMessage, isResult, isToolWaiting } from '../../core/eventGuards.js';
@@ -20,10 +20,8 @@ import { fromUiMessages, isUiMessage, type KeptResponse, type UiConversation } f
 /** The run that writes a message, and the public events of the message before it. */
 interface PlannedResponse {
   readonly plan: RunPlan;
-  /** Whether it starts a run, instead of resuming one. */
-  readonly isPrompt: boolean;
-  /** Fails with 400 if the run would refuse the answers of the page. */
-  readonly answersChecked: Observable<never>;
+  /** Does the work of a prompt, which counts; or that of answers, with 400 if the run would refuse them. */
+  readonly accept: <T>(work: Observable<T>) => Observable<T>;
   readonly messageId: string;
   readonly earlier: readonly StreamEvent[];
 }
@@ -80,8 +78,10 @@ export function planResponse<C>(
   };
   return {
     plan,
-    isPrompt: !checkpoint,
-    answersChecked: checkpoint ? checkAnswers(kernel, owner, checkpoint, response.answers) : EMPTY,
+    accept: (work) =>
+      checkpoint
+        ? checkAnswers(kernel, owner, checkpoint, response.answers, work)
+        : kernel.limits.countPrompt(owner, work),
     messageId,
     earlier: earlierEvents(response).flatMap((event) => publish(event) ?? []),
   };

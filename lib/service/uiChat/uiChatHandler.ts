@@ -1,4 +1,4 @@
-import { concat, concatMap, map, type Observable } from 'rxjs';
+import { concatMap, map, type Observable } from 'rxjs';
 import { ConfigurationError } from '../../core/errors.js';
 import { isRecord, tryParseJson } from '../../core/json/json.js';
 import { requireNumber } from '../../core/options.js';
@@ -139,11 +139,8 @@ function startRun<C>(
   const start = () =>
     kernel.access.findAll(ids, owner).pipe(
       map((stored) => planResponse(kernel, messages, client, stored)),
-      concatMap(({ plan, isPrompt, answersChecked, messageId, earlier }) =>
-        concat(
-          isPrompt ? kernel.limits.countPrompt(owner) : answersChecked,
-          runs.start(key, { plan, messageId, earlier, grace, keep }),
-        ).pipe(
+      concatMap(({ plan, accept, messageId, earlier }) =>
+        accept(runs.start(key, { plan, messageId, earlier, grace, keep })).pipe(
           map((run) => {
             const continues = messages.at(-1)?.role === 'assistant';
             return messageResponse(run, { ...options, messageId, continues }, { events: earlier, isSent: true });
