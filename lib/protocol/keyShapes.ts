@@ -12,8 +12,10 @@ const shapes: readonly (readonly [beginnings: string, rest: string])[] = [
   ['dop_v1|doo_v1|dor_v1|shpat|shpca|shppa|shpss|sbp|rubygems|bkua', '_[\\da-f]{32,}'],
   ['sb_secret|pscale_tkn|pscale_pw|dckr_pat|dckr_oat|lin_api|fo1|fm2|wandb_v1|mdb_sa_sk', '_[\\w+/=-]{20,}'],
   ['lsv2_pt|lsv2_sk|whsec|figd|figu|tgp_v1|glsa|glc|sntrys|sntryu|pcsk', '_[\\w+/=-]{20,}'],
-  ['npm|ntn|jina|vck|vcp|e2b|ek|nfp|napi|squ|sqp|sqa|rpa|apify_api|phx|CCIPAT|ops', '_[A-Za-z\\d]{20}[\\w-]*'],
-  ['sq0atp|sq0csp|NRAK|PMAK|HRKU|sess|xkeysib|pul|llx|ak|as|AGE-SECRET-KEY', '-[A-Za-z\\d]{20}[\\w-]*'],
+  ['npm|ntn|jina|vck|vcp|e2b|ek|nfp|napi|squ|sqp|sqa|rpa|apify_api|phx|CCIPAT', '_[A-Za-z\\d]{20}[\\w-]*'],
+  ['ops', '_eyJ[\\w+/=-]{20,}'], // 1Password: the JSON of a service account
+  ['sq0atp|sq0csp|NRAK|PMAK|HRKU|sess|xkeysib|pul|llx|AGE-SECRET-KEY', '-[A-Za-z\\d]{20}[\\w-]*'],
+  ['ak|as', '-(?=[a-z\\d]*[A-Z])[A-Za-z\\d]{22}(?![\\w-])'], // Modal
   ['key|fc', '-[\\da-f]{32}'],
   ['pat-na1|pat-eu1|sdk', '-[\\da-f-]{36}'],
 ];

@@ -81,7 +81,8 @@ const tokens: Readonly<Record<string, readonly [token: string, rest?: string]>> 
   RunPod: [`rpa_${letters.toUpperCase()}${digits}`],
   Apify: [`apify_api_${letters}${digits}`],
   LlamaCloud: [`llx-${letters}${digits}`],
-  Modal: [`ak-${letters}`],
+  Modal: [`ak-${letters.slice(0, 19)}A1b`],
+  'a secret of Modal': [`as-${letters.slice(0, 20).toUpperCase()}1b`],
   'a workflow of Slack': [`xwfp-1234567890-${letters}`],
   'a webhook of Teams': [
     `https://a.webhook.office.com/webhookb2/12345678-abcd-1234-abcd-123456789012@12345678-abcd/IncomingWebhook/${hex}`,
@@ -264,6 +265,8 @@ describe('findKeyShapes', () => {
     'Authorization: see the chapter about authorization, and sign in again',
     'A session-based-authentication-with-cookies, an entity_named_something_long, dp.pt.short and hvs.x',
     'SG.a and ya29.b and AccountKey=none',
+    `The classes as-${letters.slice(0, 22)}, as-${hex}${hex} and ak-${letters.toUpperCase()}`,
+    `The functions ops_${letters.slice(0, 24)} and ops_eyJob`,
   ])('findKeyShapes leaves ordinary text: %.30s', (text) => {
     expect(hide(text)).toBe(text);
   });
