@@ -25,7 +25,7 @@ import { createWatch, remoteRun } from './runs/remoteRun.js';
 import { ownerIsMissing, RunAccess } from './runs/runAccess.js';
 import type { Client } from './client.js';
 import { hasNoOutcome, isElsewhere, RunAbandonedError, RunFullError } from './runs/runErrors.js';
-import type { LoggedRun } from './runs/runLife.js';
+import { confirmStop, type LoggedRun } from './runs/runLife.js';
 import type { SharedRun } from './runs/sharedRun.js';
 import { descriptionOf } from './runs/trustedDescription.js';
 import { retryTaken, WorkLocks } from './runs/workLocks.js';
@@ -258,7 +258,7 @@ export class Kernel<C> implements OwnerData {
       if (isRunning && run.inbox.isWaiting) return concat(run.run.settled, this.tell(id, owner, message, stopLeft));
       // At once; the log of other processes has it too, if this one ends before the run does.
       const isHere = message.type === 'stop' && (this.registry.stop(id) || this.locks.stop(id, owner));
-      if (isRunning) return this.log.isShared ? send().pipe(map(() => true)) : of(true);
+      if (isRunning) return this.log.isShared ? send().pipe(map(() => true)) : confirmStop(run.run);
       if (!isHere && this.locks.has(id, owner)) return of(false);
       return this.access.find(id, owner).pipe(
         concatMap((stored) => {

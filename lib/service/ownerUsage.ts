@@ -1,4 +1,5 @@
-import { asyncScheduler, concatMap, defer, EMPTY, ignoreElements, map, tap, type Observable } from 'rxjs';
+import { asyncScheduler, concatMap, defer, EMPTY, ignoreElements, map, retry, tap, throwError } from 'rxjs';
+import type { Observable } from 'rxjs';
 import { asArray } from '../core/json/json.js';
 import { requireNumber } from '../core/options.js';
 import { costOf, type Prices } from '../core/prices.js';
@@ -48,6 +49,9 @@ interface OwnerCounts extends Amounts {
 
 const MINUTE = 60_000;
 
+/** How often a prompt that was refused is taken back while the store is away, in milliseconds. */
+const BACK_INTERVAL = 1000;
+
 /**
  * The owner of the records of owners, which are among those of runs. No user has this name, so nobody lists, exports or
  * deletes them: a run that was deleted is still paid for.
@@ -64,8 +68,6 @@ export class OwnerUsage {
   private readonly locks = new WorkLocks();
   /** What this process has not written yet, by owner. */
   private readonly unwritten = new Map<string, Amounts>();
-  /** When prompts came that this process has counted, but not accepted, by owner. */
-  private readonly returned = new Map<string, readonly number[]>();
   private readonly maxPrompts: number;
   private readonly hasBudget: boolean;
   private readonly budget;
@@ -94,21 +96,14 @@ export class OwnerUsage {
     return defer(() => {
       let time: number | undefined;
       const counted = this.change(owner, (counts, now) => {
-        time = undefined;
         const [first = now] = counts.prompts.slice(-max);
         if (counts.prompts.length >= max) throw tooManyPrompts(max, first + MINUTE - now);
         time = now;
         return { ...counts, prompts: [...counts.prompts, now] };
       });
-      const takeBack = () => {
-        if (time !== undefined) this.takeBack(owner, time);
-      };
+      const takeBack = () => time !== undefined && this.takeBack(owner, time);
       return counted.pipe(
-        concatMap((isCounted) => {
-          if (isCounted) return work;
-          time = undefined;
-          throw tooManyPrompts(max, 0); // many at once
-        }),
+        concatMap((isCounted) => (isCounted ? work : throwError(() => tooManyPrompts(max, 0)))), // many at once
         tap({ next: (value) => value === false && takeBack(), error: takeBack }),
       );
     });
@@ -151,10 +146,13 @@ export class OwnerUsage {
     });
   }
 
-  /** What cannot be written is written with the next change. */
   private takeBack(owner: string, time: number): void {
-    this.returned.set(owner, [...(this.returned.get(owner) ?? []), time]);
-    this.change(owner, (counts) => counts).subscribe({ error: () => undefined }); // the guard has reported it
+    const back = this.change(owner, ({ prompts, ...amounts }) => {
+      const place = prompts.indexOf(time);
+      return { ...amounts, prompts: prompts.filter((_, index) => index !== place) };
+    });
+    const error = () => undefined; // the guard of the store has reported it
+    back.pipe(retry({ delay: BACK_INTERVAL, count: MINUTE / BACK_INTERVAL })).subscribe({ error });
   }
 
   private pending(owner: string): Amounts {
@@ -171,21 +169,13 @@ export class OwnerUsage {
     change: (counts: OwnerCounts, now: number) => OwnerCounts | undefined,
   ): Observable<boolean> {
     const id = idOf(owner);
-    let returned: readonly number[] = [];
     return changeRecord(this.store, id, (record) => {
       const now = asyncScheduler.now();
-      returned = this.returned.get(owner) ?? [];
-      const { prompts, ...amounts } = countsOf(record, now);
-      const counts = change({ prompts: returned.reduce(without, prompts), ...amounts }, now);
+      const counts = change(countsOf(record, now), now);
       const times = { updated: now, expires: Math.max(now + MINUTE, counts?.until ?? 0) };
       return counts && { id, owner: OWNERS, state: 'ended', attempt: 0, input: [], ...times, protocol: { ...counts } };
     }).pipe(
       map((stored) => stored !== undefined),
-      tap((isWritten) => {
-        const later = this.returned.get(owner)?.slice(isWritten ? returned.length : 0) ?? [];
-        if (later.length > 0) this.returned.set(owner, later);
-        else this.returned.delete(owner);
-      }),
       this.locks.locked(owner, owner),
     );
   }
@@ -193,11 +183,6 @@ export class OwnerUsage {
 
 const DAY = 86_400_000;
 const NOTHING: Amounts = { tokens: 0, cost: 0 };
-
-const without = (times: readonly number[], time: number): readonly number[] => {
-  const place = times.indexOf(time);
-  return times.filter((_, index) => index !== place);
-};
 
 /** A clock that was set back leaves times in the future: they do not count. */
 function countsOf(record: RunRecord | undefined, now: number): OwnerCounts {

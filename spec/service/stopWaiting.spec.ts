@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { concatMap, defer, firstValueFrom, filter, map, Subject, throwError, toArray, type Observable } from 'rxjs';
+import { concatMap, defer, firstValueFrom, filter, map, Subject, throwError, timer, toArray } from 'rxjs';
+import type { Observable } from 'rxjs';
 import { createAgent } from '../../lib/agent/createAgent.js';
 import { conversation } from '../../lib/chat/conversation.js';
 import { remoteAgent } from '../../lib/chat/remoteAgent.js';
@@ -11,6 +12,7 @@ import { agentHandler } from '../../lib/service/http/agentHandler.js';
 import type { RunRecord, RunStore } from '../../lib/service/ports/runStore.js';
 import { memoryLog } from '../../lib/service/stores/memory/memoryLog.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
+import type { ScriptedTurn } from '../../lib/testing/index.js';
 import { agentTool } from '../../lib/tools/agentTool.js';
 import { askTool } from '../../lib/tools/askTool.js';
 import { followingId } from '../../lib/transport/randomId.js';
@@ -255,5 +257,85 @@ describe('while the store is away,', () => {
       ['ended', 'waiting'],
       ['ended', finishReason],
     ]);
+  });
+});
+
+/** What a run does when it is stopped, and whether another process may learn of the stop from the log. */
+const running: Readonly<Record<string, { readonly isShared: boolean; readonly script: ScriptedTurn }>> = {
+  'in a text': { isShared: false, script: ['one ', { delay: 20_000 }, toolCall('act', {}, 'c1')] },
+  'in a tool': { isShared: false, script: [toolCall('slow', {}, 'c0')] },
+  'in a text, with a shared log': { isShared: true, script: ['one ', { delay: 20_000 }, toolCall('act', {}, 'c1')] },
+};
+
+describe('a stop of a run that is executed', () => {
+  const id = crypto.randomUUID();
+  const start = (what: string) => {
+    const { isShared = false, script = [] } = running[what] ?? {};
+    const acted: string[] = [];
+    let isAway = false;
+    const store = mapStore();
+    const away = <T>(work: () => Observable<T>) =>
+      defer(() => (isAway ? throwError(() => new Error('The store is away.')) : work()));
+    const late = (name: string) =>
+      tool({ name, description: 'L.', execute: () => timer(20_000).pipe(map(() => acted.push(name))) });
+    const log = { ...memoryLog(), isShared };
+    const service = () => {
+      const model = scriptedModel(({ messages }) => (messages.length > 1 ? [toolCall('act', {}, 'c2')] : script));
+      const made = createService({
+        agent: createAgent({ model, tools: [late('slow'), late('act')], stopWhen: () => acted.length > 2 }),
+        store: {
+          ...store,
+          get: (...given) => away(() => store.get(...given)),
+          put: (...given) => away(() => store.put(...given)),
+        },
+        ...{ log, checkpoints: true, onError: () => undefined },
+      });
+      open.push(made);
+      const handler = agentHandler(made);
+      return (method: string, body?: object) =>
+        handler(
+          new Request('http://service.test', {
+            ...{ method, headers: { 'x-run-id': id, 'content-type': 'application/json' } },
+            ...(body ? { body: JSON.stringify(body) } : {}),
+          }),
+        );
+    };
+    const setAway = (value: boolean) => (isAway = value);
+    return { service, store, acted, setAway };
+  };
+
+  it.each(Object.keys(running))(
+    '%s is confirmed when its record has the end, or a shared log the stop',
+    async (what) => {
+      const { service, store } = start(what);
+      await inVirtualTime(async () => {
+        const ask = service();
+        void ask('POST', { input: 'Go.' }).then((response) => response.text());
+        await after(5000);
+        expect((await ask('DELETE')).status).toBe(204);
+      });
+      expect(store.records.get(id)?.record).toMatchObject({ state: 'ended', result: { finishReason: 'stopped' } });
+    },
+  );
+
+  it.each(Object.keys(running))('%s holds once it is confirmed, if the store is away for a lease', async (what) => {
+    const { service, store, acted, setAway } = start(what);
+    const statuses: number[] = [];
+    await inVirtualTime(async () => {
+      const ask = service();
+      void ask('POST', { input: 'Go.' }).then((response) => response.text());
+      await after(5000);
+      setAway(true);
+      statuses.push((await ask('DELETE')).status);
+      await after(60_000);
+      setAway(false);
+      // The page repeats a stop that was not confirmed.
+      if (statuses[0] === 503) statuses.push((await ask('DELETE')).status);
+      await (await service()('POST', {})).text(); // a later reader, here or in another process
+      await after(100_000);
+    });
+    expect(statuses.at(-1)).toBe(204);
+    expect(acted).toEqual([]);
+    expect(store.records.get(id)?.record).toMatchObject({ state: 'ended', result: { finishReason: 'stopped' } });
   });
 });

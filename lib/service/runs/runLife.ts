@@ -1,11 +1,12 @@
-import { asyncScheduler, AsyncSubject, defer, EMPTY, ignoreElements, map, merge, noop, Subject } from 'rxjs';
-import { Subscription, take, takeUntil, tap, throwError, timer, type Observable } from 'rxjs';
+import { asyncScheduler, AsyncSubject, catchError, defer, EMPTY, endWith, ignoreElements, map, merge } from 'rxjs';
+import { noop, Subject, Subscription, take, takeUntil, tap, throwError, timer, type Observable } from 'rxjs';
 import { createOperator, subscribeUntilClosed } from '../../core/createOperator.js';
 import type { StreamEvent } from '../../core/event.js';
 import { MAX_TIMER_DELAY, requireNumber } from '../../core/options.js';
 import { createCompactor, type CompactEvent } from '../../transport/compactEvents.js';
 import { describeError } from '../../transport/publicError.js';
 import { randomId } from '../../transport/randomId.js';
+import { lateStore } from '../http/requestError.js';
 import { ExecutorLostError, isElsewhere, RunAbandonedError, RunTakenError } from './runErrors.js';
 import type { Receiver, RunLog } from '../ports/runLog.js';
 import { isLeftEvent } from './leftEvent.js';
@@ -40,6 +41,13 @@ export interface LoggedRun<E extends StreamEvent = StreamEvent> extends SharedRu
   /** Completes when nobody reads the run. Slow readers are closed: they join again, or have what they need. */
   readonly unread: Observable<never>;
 }
+
+/** Without the end in its record, a run that another process resumes knows nothing of the stop. Emits true, or fails. */
+export const confirmStop = ({ settled }: LoggedRun): Observable<boolean> =>
+  settled.pipe(
+    catchError(() => throwError(lateStore)),
+    endWith(true),
+  );
 
 /** Creates the events of a run. With `failure`, which fails, the log is not open: the run begins nothing. */
 export type RunSource<E> = (failure?: Observable<never>) => Observable<E>;
