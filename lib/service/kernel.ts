@@ -150,7 +150,6 @@ export class Kernel<C> implements OwnerData {
   /** Reads the body of a request. It fails with a RequestError 413 or 429 if the service, or its owner, has no room. */
   readBody(request: Request, byDefault: number, owner?: string): Observable<string> {
     const max = this.options.limits?.maxBodyBytes ?? byDefault;
-    if (owner === undefined) return readBody(request, max);
     return this.limits.receive(owner, (note) => readBody(request, max, note));
   }
 

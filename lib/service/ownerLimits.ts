@@ -29,7 +29,8 @@ export interface OwnerLimitOptions extends OwnerUsageOptions {
    * How many bytes the runs of an owner that are executed, and the requests that arrive, may have in this process:
    * their input, the conversation before them, and what joined them. Another request is rejected with 429, and one that
    * alone has more with 413: no run has more than this, so choose at least `maxHistoryBytes` and `maxBodyBytes`
-   * together. Default: 64 MiB.
+   * together. The requests of `useChat` that arrive count together, since each names its chat, and so its user, at its
+   * end. Default: 64 MiB.
    */
   readonly maxOwnerBytes?: number | undefined;
 }
@@ -46,7 +47,8 @@ interface Held {
 }
 
 export class OwnerLimits extends OwnerUsage {
-  private readonly owners = new Map<string, Set<Held>>();
+  /** Under `undefined`: the requests whose owner is not known yet. */
+  private readonly owners = new Map<string | undefined, Set<Held>>();
   private readonly maxRuns: number;
   private readonly maxBytes: number;
   readonly maxWaiting: { readonly count: number; readonly bytes: number };
@@ -74,7 +76,7 @@ export class OwnerLimits extends OwnerUsage {
   }
 
   /** Counts what has arrived of a request until it is complete: then its run counts. */
-  readonly receive = <T>(owner: string, read: (note: (bytes: number) => void) => Observable<T>): Observable<T> =>
+  readonly receive = <T>(owner: string | undefined, read: (note: (bytes: number) => void) => Observable<T>) =>
     defer(() => {
       let size = 0;
       const note = (bytes: number) => {
@@ -119,7 +121,7 @@ export class OwnerLimits extends OwnerUsage {
       });
   }
 
-  private counted<T>(owner: string, work: Observable<T>, held: Held): Observable<T> {
+  private counted<T>(owner: string | undefined, work: Observable<T>, held: Held): Observable<T> {
     const all = this.owners.get(owner) ?? new Set();
     this.owners.set(owner, all.add(held));
     return work.pipe(
@@ -130,7 +132,7 @@ export class OwnerLimits extends OwnerUsage {
     );
   }
 
-  private requireRoom(owner: string, bytes: number): void {
+  private requireRoom(owner: string | undefined, bytes: number): void {
     if (bytes > this.maxBytes) throw tooLarge(this.maxBytes);
     const total = [...(this.owners.get(owner) ?? [])].reduce((sum, held) => sum + held.bytes(), bytes);
     if (total > this.maxBytes) throw tooMuch(this.maxBytes);
@@ -152,7 +154,7 @@ const tooLarge = (max: number) =>
   );
 
 const tooMuch = (max: number) =>
-  later(429, `The runs of a user may have at most ${max} bytes. Ask again when one has ended.`, 5, {
+  later(429, `The runs and requests of a user may have at most ${max} bytes. Ask again when one has ended.`, 5, {
     code: 'runs_too_large',
     params: { max },
   });

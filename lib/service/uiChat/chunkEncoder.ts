@@ -50,6 +50,7 @@ export class ChunkEncoder {
 
   encodeEarlier(events: readonly StreamEvent[]): void {
     for (const event of events) this.encode(event);
+    this.closeBlock(); // the first event of this run may be one of a run in the background
     this.tools.endQuestions();
   }
 
@@ -203,6 +204,7 @@ export class ChunkEncoder {
       this.closeBlock();
       this.tools.reset();
       if (this.isStepOpen) this.emit({ type: 'reset-step' });
+      this.tools.addAgain();
     } else {
       this.tools.closeTurn('The attempt was discarded.');
       this.closeStep();

@@ -27,7 +27,7 @@ export class NestedRuns {
     const view = fold.add(event) as unknown as JsonValue;
     this.views.set(id, view);
     const inner = innermost(event, id);
-    this.addCall(inner);
+    this.addCall(inner, id);
     return deltas.has(inner.type) ? undefined : view;
   }
 
@@ -37,11 +37,11 @@ export class NestedRuns {
     return new Map(outer.map((id) => [id, this.views.get(id) ?? null]));
   }
 
-  private addCall(event: KnownEvent): void {
+  private addCall(event: KnownEvent, outer: string): void {
     if (event.type === 'toolWaiting') {
       const { id, name, arguments: args, question, details } = event;
       const input = question ? { ...question, ...(details && { details }) } : args;
-      this.tools.addCall({ type: 'toolCall', id, name, arguments: input });
+      this.tools.addCall({ type: 'toolCall', id, name, arguments: input }, outer);
       this.tools.addWaiting(event);
     } else if (event.type === 'toolStart') this.tools.addStart(event);
     else if (event.type === 'toolResult' && this.tools.isOpen(event.id)) this.tools.addResult(event);

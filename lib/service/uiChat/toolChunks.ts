@@ -23,6 +23,10 @@ interface OpenCall {
   readonly isAsking?: boolean;
   /** Whether the output is the answer of a person. */
   readonly isQuestion?: boolean;
+  /** The turn in which the browser has received it. */
+  readonly turn: number;
+  /** The id of the call whose run has made this one. Absent for a call of the run itself. */
+  readonly outer?: string | undefined;
 }
 
 interface ServerCall {
@@ -67,12 +71,12 @@ export class ToolChunks {
    * `useChat` executes a client tool as soon as it has the input, even an invalid one. So that input is sent only when
    * the call waits.
    */
-  addCall({ id, name, arguments: input }: ToolCallEvent): void {
+  addCall({ id, name, arguments: input }: ToolCallEvent, outer?: string): void {
     const index = this.indexes.get(id) ?? '';
     const found = this.arriving.get(index);
     const arriving = found?.id === id ? found : undefined;
     if (arriving) this.arriving.delete(index);
-    this.open.set(id, { name, input, isAvailable: false });
+    this.open.set(id, { name, input, isAvailable: false, turn: this.turn, outer });
     if (!this.clientTools.has(name)) this.makeAvailable(id);
     else if (!arriving?.isStarted) this.out.add({ type: 'tool-input-start', toolCallId: id, toolName: name });
   }
@@ -117,34 +121,54 @@ export class ToolChunks {
     else this.out.change({ type: 'tool-output-available', ...call, output: output ?? null });
   }
 
-  /** Closes the calls of a turn that have no outcome. The provider's own calls may continue in the next turn. */
+  /** Closes the calls of a turn that have no outcome. Those in the background, and the provider's own, may continue. */
   closeTurn(errorText: string): void {
-    for (const { id: toolCallId, name: toolName, text, isStarted } of this.arriving.values())
-      if (isStarted)
-        this.out.change({ type: 'tool-input-error', toolCallId, toolName, input: tryParseJson(text) ?? {}, errorText });
-    for (const [toolCallId, { name: toolName, input, isAvailable }] of this.open)
-      this.out.change(
-        isAvailable
-          ? { type: 'tool-output-error', toolCallId, errorText }
-          : { type: 'tool-input-error', toolCallId, toolName, input, errorText },
-      );
-    this.arriving.clear();
-    this.open.clear();
-    this.turn++;
+    this.close(this.foregroundCalls(), errorText);
   }
 
   closeAll(errorText: string): void {
-    this.closeTurn(errorText);
+    this.close([...this.open], errorText);
     for (const [toolCallId, { hasEnded }] of this.server)
       if (!hasEnded) this.out.change({ type: 'tool-output-error', toolCallId, errorText, providerExecuted: true });
     this.server.clear();
   }
 
-  /** Removes the calls of the turn, as the browser did. */
+  private close(calls: readonly (readonly [string, OpenCall])[], errorText: string): void {
+    for (const { id: toolCallId, name: toolName, text, isStarted } of this.arriving.values())
+      if (isStarted)
+        this.out.change({ type: 'tool-input-error', toolCallId, toolName, input: tryParseJson(text) ?? {}, errorText });
+    for (const [toolCallId, { name: toolName, input, isAvailable }] of calls) {
+      this.open.delete(toolCallId);
+      this.out.change(
+        isAvailable
+          ? { type: 'tool-output-error', toolCallId, errorText }
+          : { type: 'tool-input-error', toolCallId, toolName, input, errorText },
+      );
+    }
+    this.arriving.clear();
+    this.turn++;
+  }
+
+  /** Removes the calls of the turn, as the browser did. Those in the background are to be added again. */
   reset(): void {
     this.arriving.clear();
-    this.open.clear();
+    for (const [id] of this.foregroundCalls()) this.open.delete(id);
     for (const [id, { turn }] of this.server) if (turn === this.turn) this.server.delete(id);
+  }
+
+  /** Adds the calls in the background that the browser has removed with the turn. */
+  addAgain(): void {
+    for (const [id, call] of this.open) {
+      if (call.turn !== this.turn) continue;
+      this.open.set(id, { ...call, isAvailable: false });
+      this.makeAvailable(id);
+      if (call.isAsking) this.out.change({ type: 'tool-approval-request', approvalId: id, toolCallId: id });
+    }
+  }
+
+  /** The open calls without those of a run that goes on in the background: the call of that run has a result. */
+  private foregroundCalls() {
+    return [...this.open].filter(([, { outer }]) => outer === undefined || this.open.has(outer));
   }
 
   /** Leaves calls open: they wait for the browser. */

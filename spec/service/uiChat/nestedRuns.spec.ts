@@ -1,7 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
+import { from, lastValueFrom, map, toArray } from 'rxjs';
 import { createAgent } from '../../../lib/agent/createAgent.js';
 import type { HandledAgent } from '../../../lib/service/handledAgent.js';
+import type { RunEvent } from '../../../lib/core/event.js';
+import { tool } from '../../../lib/core/tool.js';
 import { scriptedModel, toolCall } from '../../../lib/testing/index.js';
+import { agentTool } from '../../../lib/tools/agentTool.js';
+import { backgroundTool } from '../../../lib/agent/backgroundTool.js';
+import { toUiMessageStream } from '../../../lib/service/uiChat/toUiMessageStream.js';
 import { askTool } from '../../../lib/tools/askTool.js';
 import { uiChatHandler } from '../../../lib/service/uiChat/index.js';
 import type { UiMessage, UiMessageChunk } from '../../../lib/service/uiChat/index.js';
@@ -89,4 +95,64 @@ it('a question of a tool is a call of the message, whose input has the schema, a
     expect(callsIn(last)).toMatchObject([{ toolCallId: 'c1' }, { toolCallId: 'c1/1', ...outcome }]);
     expect(last.parts.at(-1)).toMatchObject({ type: 'text', text: 'Done.' });
   }
+});
+
+describe('a call in the background that needs a person', () => {
+  const pay = tool({ name: 'pay', description: 'Pays.', needsApproval: true, execute: () => 'paid' });
+  const payer = scriptedModel(({ messages }) => (messages.length > 1 ? 'It is paid.' : [toolCall('pay', {}, 'p')]));
+  const agentCall = agentTool(createAgent({ model: payer, tools: [pay] }), { name: 'job', description: 'Pays.' });
+  const schema = { type: 'object', properties: { count: { type: 'integer' } }, required: ['count'] };
+  const question = askTool({
+    name: 'job',
+    description: 'Orders.',
+    execute: (_, { ask }) =>
+      ask({ message: 'How many?', schema }).pipe(map((answer) => `ordered ${String(answer['count'])}`)),
+  });
+  const approved = { state: 'approval-responded', approval: { id: 'c1/p', approved: true } };
+
+  it.each([
+    ['an approval', agentCall, 'c1/p', 'approval-requested', approved, 'It is paid.'],
+    [
+      'a question',
+      question,
+      'c1/1',
+      'input-available',
+      { state: 'output-available', output: { count: 3 } },
+      'ordered 3',
+    ],
+  ] as const)('waits for %s after the turn has ended', async (_, job, id, state, answer, result) => {
+    const read: string[] = [];
+    const model = scriptedModel(({ messages }) => {
+      read.push(JSON.stringify(messages.at(-1)));
+      return messages.length > 1 ? 'I wait.' : [toolCall('job', { prompt: 'Pay.' }, 'c1')];
+    });
+    const agent = createAgent({ model, tools: [backgroundTool(job)] });
+    const store = memoryStore();
+    const first = await post(store, [user], undefined, agent);
+    expect(callsIn(first)).toMatchObject([{ toolCallId: 'c1' }, { toolCallId: id, state }]);
+    const parts = first.parts.map((part) => (part['toolCallId'] === id ? { ...part, ...answer } : part));
+    const answered = { ...first, parts } as UiMessage;
+    const last = await post(store, [user, answered], answered, agent);
+    expect(last.parts.at(-1)).toMatchObject({ type: 'text', text: 'I wait.' });
+    expect(read.at(-1)).toContain(result);
+  });
+
+  it('is shown again when the answer during which it came is retracted', async () => {
+    const waiting = [{ id: 'c1/p', path: ['c1'], name: 'pay', arguments: {} }];
+    const texts = { text: '', answer: '', thinking: '' };
+    const result = { ...texts, output: undefined, messages: [], turns: 1, usage: {}, waiting } as const;
+    const events: readonly RunEvent[] = [
+      { type: 'toolCall', id: 'c1', name: 'job', arguments: {} },
+      { type: 'toolResult', id: 'c1', name: 'job', result: 'It runs.' },
+      { type: 'turn', turn: 1, finishReason: 'toolCalls', next: null },
+      { type: 'text', text: 'I wait' },
+      { type: 'nested', id: 'c1', name: 'job', event: { type: 'toolWaiting', id: 'p', name: 'pay', arguments: {} } },
+      { type: 'retract' },
+      { type: 'text', text: 'I wait.' },
+      { type: 'result', result: { ...result, finishReason: 'waiting' } },
+    ];
+    const chunks = await lastValueFrom(from(events).pipe(toUiMessageStream(), toArray()));
+    const message = readUiMessage(chunks);
+    expect(callsIn(message)).toMatchObject([{ toolCallId: 'c1' }, { toolCallId: 'c1/p', state: 'approval-requested' }]);
+  });
 });
