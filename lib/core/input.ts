@@ -20,9 +20,11 @@ export function createStartState(input: Input, history: readonly Message[] = [])
       'Pass a text or a message.',
     );
   }
-  messages.forEach(requireMessage);
+  requireMessages(messages);
   return startState(messages);
 }
+
+export const requireMessages = (messages: readonly unknown[]): void => messages.forEach(requireMessage);
 
 function requireMessage(message: unknown, index: number): void {
   const { role, parts } = isRecord(message) ? message : {};

@@ -2,6 +2,7 @@ import { defer, identity, noop, type MonoTypeOperatorFunction, type Observable }
 import { requireCapabilities } from '../core/capabilities.js';
 import type { Chunk } from '../core/chunk.js';
 import { ConfigurationError } from '../core/errors.js';
+import { isJsonObject, objectOrEmpty } from '../core/json/json.js';
 import type { Capabilities, Model, ModelRequest } from '../core/model.js';
 import { requireOptions, type OptionKinds } from '../core/requireOptions.js';
 import { requestKinds } from '../core/requestKinds.js';
@@ -283,7 +284,10 @@ function createRequest(
   path = encoded.path,
 ): RoutedRequest {
   const overrides = request.providerOptions?.[definition.provider];
-  return route({ path, body: overrides ? mergeJson(encoded.body, overrides) : encoded.body });
+  const routed = route({ path, body: overrides ? mergeJson(encoded.body, overrides) : encoded.body });
+  const { path: sentPath, body } = objectOrEmpty(routed);
+  if (typeof sentPath === 'string' && isJsonObject(body)) return routed;
+  throw new ConfigurationError('options', 'route returned no request.', 'Return { path, body } itself, not a Promise.');
 }
 
 /** Mostly an environment variable that is not set. The default URL would get a key that is meant for another server. */
