@@ -66,6 +66,8 @@ export class ConfigurationError extends RivuletError {
   }
 }
 
+export const optionsError = (problem: string, nextStep: string) => new ConfigurationError('options', problem, nextStep);
+
 /** The provider responded with an HTTP status other than 2xx. */
 export class HttpError extends RivuletError {
   override readonly name = 'HttpError';

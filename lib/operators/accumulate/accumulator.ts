@@ -1,6 +1,6 @@
 import { nanoid } from 'nanoid/non-secure';
 import { vetoReasons, type FinishReason, type ToolCallFragment } from '../../core/chunk.js';
-import { ConfigurationError } from '../../core/errors.js';
+import { optionsError } from '../../core/errors.js';
 import type { ToolCallEvent } from '../../core/event.js';
 import type { UsedIds } from '../../core/usedIds.js';
 import { isEmptyFragment, PendingToolCall } from './pendingToolCall.js';
@@ -147,7 +147,7 @@ export class ToolCallAccumulator {
     let id = '';
     for (let attempt = 0; !this.isNew(id); attempt++) id = attempt < MAX_ATTEMPTS ? this.newId() : nanoid();
     if (typeof (id as unknown) === 'string') return id;
-    throw new ConfigurationError('options', 'newId returned no text.', 'Return another text at each call.');
+    throw optionsError('newId returned no text.', 'Return another text at each call.');
   }
 
   private isNew(id: string): boolean {

@@ -1,4 +1,4 @@
-import { ConfigurationError } from '../../core/errors.js';
+import { ConfigurationError, optionsError } from '../../core/errors.js';
 import { omitUndefined, type Fields, type JsonObject } from '../../core/json/json.js';
 import type { ModelRequest, Thinking } from '../../core/model.js';
 import type { ToolDefinition } from '../../core/tool.js';
@@ -61,5 +61,4 @@ function encodeThinking(thinking: Thinking): JsonObject {
 /** Tokens: the API does not support efforts. `high` has no limit. */
 const budgets = { minimal: 512, low: 2048, medium: 8192, high: undefined } as const;
 
-const unsupported = (problem: string, nextStep: string) =>
-  new ConfigurationError('options', `cohere ${problem}.`, nextStep);
+const unsupported = (problem: string, nextStep: string) => optionsError(`cohere ${problem}.`, nextStep);

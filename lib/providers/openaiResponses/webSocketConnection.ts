@@ -1,5 +1,5 @@
 import { asyncScheduler, Subscription } from 'rxjs';
-import { ConfigurationError } from '../../core/errors.js';
+import { optionsError } from '../../core/errors.js';
 import { isRecord, nonEmptyString, objectOrEmpty, parseJsonOrText } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import { words } from '../../core/words.js';
@@ -100,8 +100,7 @@ export class Connection {
   /** The next request contains the input too. */
   steer(response: string, content: readonly JsonValue[]): void {
     if (!this.isStored) {
-      throw new ConfigurationError(
-        'options',
+      throw optionsError(
         'A response that is not stored cannot be steered.',
         'Pass session: true: openai(name, { fetch: sockets.fetch, session: true }).',
       );
