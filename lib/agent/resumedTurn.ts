@@ -1,7 +1,7 @@
 import { forkJoin, from, map, of, type Observable } from 'rxjs';
 import { isDecision, mapAnswers, type AllAnswers, type CallAnswers, type WaitingCall } from '../core/approval.js';
 import type { Checkpoint, OpenCalls, ResumedTurn, ResumedRun } from '../core/checkpoint.js';
-import { ConfigurationError, errorText } from '../core/errors.js';
+import { ConfigurationError, errorText, decisionsError } from '../core/errors.js';
 import type { JsonValue } from '../core/json/json.js';
 import { toJson } from '../core/json/toJson.js';
 import { toolCallsOf } from '../core/message.js';
@@ -133,29 +133,22 @@ const notWaiting = (subject: string, id: string, waiting: ReadonlyMap<string, Wa
   );
 
 const invalidDecision = (id: string) =>
-  new ConfigurationError(
-    'decisions',
+  decisionsError(
     `The value for the call "${id}" is not a decision.`,
     'Pass { approve: true }, { approve: true, arguments } or { approve: false, reason }.',
   );
 
 const contradiction = (id: string) =>
-  new ConfigurationError(
-    'decisions',
-    `The call "${id}" is denied, and has a result.`,
-    'Pass either the decision or the result.',
-  );
+  decisionsError(`The call "${id}" is denied, and has a result.`, 'Pass either the decision or the result.');
 
 const notExecutable = (id: string, name: string) =>
-  new ConfigurationError(
-    'decisions',
+  decisionsError(
     `The call "${id}" is approved, but the tool "${name}" has no \`execute\`.`,
     'Execute the call yourself, and pass its result: results: { [id]: value }.',
   );
 
 const notAnswered = (id: string) =>
-  new ConfigurationError(
-    'decisions',
+  decisionsError(
     `The question "${id}" is approved, but has no answer.`,
     'Pass the answer of the person: results: { [id]: value }.',
   );

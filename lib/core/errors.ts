@@ -66,7 +66,18 @@ export class ConfigurationError extends RivuletError {
   }
 }
 
-export const optionsError = (problem: string, nextStep: string) => new ConfigurationError('options', problem, nextStep);
+/** One function per subject that several places have. */
+const errorAbout = (subject: string) => (problem: string, nextStep: string) =>
+  new ConfigurationError(subject, problem, nextStep);
+export const optionsError = /* @__PURE__ */ errorAbout('options');
+export const capabilityError = /* @__PURE__ */ errorAbout('capability');
+export const modelError = /* @__PURE__ */ errorAbout('model');
+export const schemaError = /* @__PURE__ */ errorAbout('schema');
+export const historyError = /* @__PURE__ */ errorAbout('history');
+export const checkpointError = /* @__PURE__ */ errorAbout('checkpoint');
+export const toolsError = /* @__PURE__ */ errorAbout('tools');
+export const decisionsError = /* @__PURE__ */ errorAbout('decisions');
+export const recordingError = /* @__PURE__ */ errorAbout('recording');
 
 /** The provider responded with an HTTP status other than 2xx. */
 export class HttpError extends RivuletError {
