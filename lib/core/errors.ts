@@ -1,9 +1,12 @@
 import { plainText } from './plainText.js';
 import { isRecord, nonEmptyString, objectOrEmpty, omitUndefined, type Fields, type JsonObject } from './json/json.js';
 
+/** Registered, so that the ESM and the CommonJS build recognize each other's errors. */
+const mark = Symbol.for('rivulet.error');
+
 /**
- * The base class of all errors of Rivulet. Distinguish them by `code`: `instanceof` fails if two copies of the package
- * are loaded.
+ * The base class of all errors of Rivulet, also for `instanceof` if two copies of the package are loaded. Distinguish
+ * them by `code`: `instanceof` of the other classes fails then.
  */
 export abstract class RivuletError extends Error {
   /** Identifies the kind of error. It does not change between versions. */
@@ -20,7 +23,13 @@ export abstract class RivuletError extends Error {
 
   constructor(message: string, options?: ErrorOptions) {
     super(plainText(message), options); // a message is printed, and may repeat what a server has written
+    Object.defineProperty(this, mark, { value: true });
     this.name = new.target.name; // for classes of users; our own set it to a text, which a minifier does not change
+  }
+
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    const isMarked = this === RivuletError && isRecord(value) && mark in value;
+    return isMarked || Function.prototype[Symbol.hasInstance].call(this, value);
   }
 
   /**
