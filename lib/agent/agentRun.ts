@@ -6,6 +6,7 @@ import type { RunEvent, RunState } from '../core/event.js';
 import type { Message } from '../core/message.js';
 import { omitUndefined } from '../core/json/json.js';
 import type { Model } from '../core/model.js';
+import { requireModel } from '../core/requireModel.js';
 import { newRunId } from '../core/runId.js';
 import type { Tool } from '../core/tool.js';
 import { timeLimit } from '../core/timeLimit.js';
@@ -168,7 +169,9 @@ class AgentRun {
     const { stop } = this.notifiers;
     if (model === this.settings.model && !prompts) return (this.model ??= stoppable(model, stop));
     const receive = prompts && receiverOf(this.runOptions.whenPrompted, prompts);
-    return stoppable(receive?.(model) ?? model, stop);
+    const received = receive?.(model) ?? model;
+    requireModel(received, 'whenPrompted returned no model.');
+    return stoppable(received, stop);
   }
 }
 

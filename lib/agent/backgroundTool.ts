@@ -1,5 +1,5 @@
 import { callToolWrapper } from '../core/callWrapper.js';
-import { ConfigurationError } from '../core/errors.js';
+import { toolsError } from '../core/errors.js';
 import { requireOptions } from '../core/requireOptions.js';
 import type { Tool } from '../core/tool.js';
 import { wrap } from './background/backgroundRun.js';
@@ -60,8 +60,7 @@ const inBackground = (options: BackgroundToolOptions = {}) => {
 };
 
 const notExecuted = ({ name }: Tool) =>
-  new ConfigurationError(
-    'tools',
+  toolsError(
     `The tool "${name}" has no \`execute\`, so it cannot run in the background.`,
     'A call of such a tool waits for its result: pass that to agent.resume.',
   );

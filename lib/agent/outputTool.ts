@@ -1,7 +1,7 @@
 import { defer, of, throwError, type Observable } from 'rxjs';
 import type { ToolCallFragment } from '../core/chunk.js';
 import { createOperator } from '../core/createOperator.js';
-import { ConfigurationError } from '../core/errors.js';
+import { toolsError } from '../core/errors.js';
 import type { RunEvent, RunState, TurnEvent } from '../core/event.js';
 import { omitUndefined, type JsonObject } from '../core/json/json.js';
 import { omitOptionalNulls } from '../core/json/optionalNulls.js';
@@ -42,7 +42,7 @@ export function outputTool(typed: TypedTurn): Observable<RunEvent> {
 }
 
 const reservedName = () =>
-  new ConfigurationError('tools', `The tool name "${RETURN_RESULT}" is reserved for typed output.`, 'Rename the tool.');
+  toolsError(`The tool name "${RETURN_RESULT}" is reserved for typed output.`, 'Rename the tool.');
 
 function returnTool(schema: Schema, returned: Returned): Tool {
   const jsonSchema = toJsonSchema(schema, 'The output');

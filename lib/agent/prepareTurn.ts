@@ -1,11 +1,13 @@
 import { concatMap, defaultIfEmpty, defer, EMPTY, from, take, takeUntil } from 'rxjs';
 import type { Observable, ObservableInput } from 'rxjs';
 import type { RunEvent, RunState } from '../core/event.js';
+import { requireMessages } from '../core/input.js';
 import { isWeakKey, omitUndefined } from '../core/json/json.js';
 import type { Message } from '../core/message.js';
 import type { Model, ToolChoice } from '../core/model.js';
 import { requireModel } from '../core/requireModel.js';
-import type { Tool } from '../core/tool.js';
+import { requireOptions } from '../core/requireOptions.js';
+import { requireTool, type Tool } from '../core/tool.js';
 import type { Orchestrator, TurnContext, TurnOptions } from './orchestrator.js';
 
 /** What `prepareTurn` may change in one turn. */
@@ -31,6 +33,8 @@ export type PrepareTurn<C = never> = (
   context: C,
 ) => TurnChanges | ObservableInput<TurnChanges | undefined> | undefined;
 
+const changeKinds = { model: 'any', tools: 'array', messages: 'array', toolChoice: ['string', 'object'] } as const;
+
 /** The events of a turn after its changes. `controlled` returns the model that obeys the stop, and receives prompts. */
 export function preparedTurn(
   orchestrator: Orchestrator,
@@ -39,8 +43,8 @@ export function preparedTurn(
   context: TurnContext,
   controlled: (model: Model) => Model,
 ): Observable<RunEvent> {
-  const start = (changes?: TurnChanges): Observable<RunEvent> => {
-    const changed = changes ? applyChanges(context, changes) : context;
+  const start = (changes?: TurnChanges | null): Observable<RunEvent> => {
+    const changed = changes == null ? context : applyChanges(context, changes);
     return orchestrator.turn(state, { ...changed, model: controlled(changed.model) });
   };
   if (!prepareTurn) return start();
@@ -53,10 +57,11 @@ export function preparedTurn(
   });
 }
 
-function applyChanges(
-  context: TurnContext,
-  { model = context.model, tools = context.tools, messages, toolChoice, ...options }: TurnChanges,
-): TurnContext {
+function applyChanges(context: TurnContext, changes: TurnChanges): TurnContext {
+  requireOptions('a turn (prepareTurn)', changes, changeKinds);
+  const { model = context.model, tools = context.tools, messages, toolChoice, ...options } = changes;
+  tools.forEach(requireTool);
+  requireMessages(messages ?? []);
   requireModel(model, 'prepareTurn returned no model.');
   const choice = toolChoice === undefined ? undefined : () => toolChoice; // as it is, it would count for the first turn
   return {

@@ -1,7 +1,7 @@
 import { concat, defer, from, ignoreElements, of, startWith, Subject, tap, using } from 'rxjs';
 import type { MonoTypeOperatorFunction, Observable, ObservableInput } from 'rxjs';
 import { stateAfter, type RunEvent, type RunState, type TurnEvent } from '../core/event.js';
-import { messagesOf, type Input } from '../core/input.js';
+import { messagesOf, requireMessages, type Input } from '../core/input.js';
 import type { Message } from '../core/message.js';
 import type { Model } from '../core/model.js';
 import { hasEmitted } from '../core/notifier.js';
@@ -56,6 +56,7 @@ export function collectPrompts<T>(
     const failure = new Subject<never>();
     const add = (prompt: Input) => {
       const messages = messagesOf(prompt);
+      requireMessages(messages);
       waiting = [...waiting, ...messages];
       arrived.next(messages);
     };

@@ -2,7 +2,7 @@ import { from, type MonoTypeOperatorFunction, type Observable } from 'rxjs';
 import type { FinishChunk } from '../core/chunk.js';
 import type { OpenCalls } from '../core/checkpoint.js';
 import { createOperator } from '../core/createOperator.js';
-import { ConfigurationError } from '../core/errors.js';
+import { checkpointError } from '../core/errors.js';
 import { eventOfPart, type RunEvent, type StreamEvent } from '../core/event.js';
 import { isOpenCalls, isTurn } from '../core/eventGuards.js';
 import { readableParts, type Message } from '../core/message.js';
@@ -45,8 +45,7 @@ export function dropReplay<E extends StreamEvent>(orchestrator: string): MonoTyp
 }
 
 const notReplayed = (orchestrator: string) =>
-  new ConfigurationError(
-    'checkpoint',
+  checkpointError(
     `The orchestrator "${orchestrator}" did not resume the open calls of the checkpoint.`,
     'Build its turns on toolLoop, typedOutput or twoPhase, and pass them the context that it receives.',
   );

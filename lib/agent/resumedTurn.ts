@@ -1,7 +1,7 @@
 import { forkJoin, from, map, of, type Observable } from 'rxjs';
 import { isDecision, mapAnswers, type AllAnswers, type CallAnswers, type WaitingCall } from '../core/approval.js';
 import type { Checkpoint, OpenCalls, ResumedTurn, ResumedRun } from '../core/checkpoint.js';
-import { ConfigurationError } from '../core/errors.js';
+import { ConfigurationError, errorText, decisionsError } from '../core/errors.js';
 import type { JsonValue } from '../core/json/json.js';
 import { toJson } from '../core/json/toJson.js';
 import { toolCallsOf } from '../core/message.js';
@@ -105,19 +105,22 @@ function validAnswers(
   const validations = Object.entries(own.results).map(([id, result]) => {
     const tool = toolOf(id);
     if (tool?.execute) throw executesItself(id, tool.name);
-    return validResult(tool, result).pipe(map((value) => [id, value] as const));
+    return validResult(waiting.get(id)?.name ?? id, tool, result).pipe(map((value) => [id, value] as const));
   });
   return validations.length > 0 ? forkJoin(validations) : of([]);
 }
 
 const toMap = <T>(entries: Readonly<Record<string, T>>) => new Map(Object.entries(entries));
 
-function validResult(tool: Tool | undefined, result: JsonValue): Observable<JsonValue> {
-  if (!tool?.result) return of(toJson(result));
-  const validation = validate(tool.result, result);
+function validResult(name: string, tool: Tool | undefined, result: JsonValue): Observable<JsonValue> {
+  const validation = tool?.result ? validate(tool.result, result) : { value: result };
   const valid = (checked: Validation<unknown>) => {
-    if ('invalid' in checked) throw invalidResult(tool.name, checked.invalid);
-    return toJson(checked.value);
+    if ('invalid' in checked) throw invalidResult(name, `does not match its schema: ${checked.invalid}`);
+    try {
+      return toJson(checked.value);
+    } catch (thrown) {
+      throw invalidResult(name, `is not JSON (${errorText(thrown)})`);
+    }
   };
   return (validation instanceof Promise ? from(validation) : of(validation)).pipe(map(valid));
 }
@@ -130,29 +133,22 @@ const notWaiting = (subject: string, id: string, waiting: ReadonlyMap<string, Wa
   );
 
 const invalidDecision = (id: string) =>
-  new ConfigurationError(
-    'decisions',
+  decisionsError(
     `The value for the call "${id}" is not a decision.`,
     'Pass { approve: true }, { approve: true, arguments } or { approve: false, reason }.',
   );
 
 const contradiction = (id: string) =>
-  new ConfigurationError(
-    'decisions',
-    `The call "${id}" is denied, and has a result.`,
-    'Pass either the decision or the result.',
-  );
+  decisionsError(`The call "${id}" is denied, and has a result.`, 'Pass either the decision or the result.');
 
 const notExecutable = (id: string, name: string) =>
-  new ConfigurationError(
-    'decisions',
+  decisionsError(
     `The call "${id}" is approved, but the tool "${name}" has no \`execute\`.`,
     'Execute the call yourself, and pass its result: results: { [id]: value }.',
   );
 
 const notAnswered = (id: string) =>
-  new ConfigurationError(
-    'decisions',
+  decisionsError(
     `The question "${id}" is approved, but has no answer.`,
     'Pass the answer of the person: results: { [id]: value }.',
   );
@@ -174,6 +170,6 @@ const executesItself = (id: string, name: string) =>
 const invalidResult = (name: string, problem: string) =>
   new ConfigurationError(
     'results',
-    `The result of the tool "${name}" does not match its schema: ${problem}.`,
+    `The result of the tool "${name}" ${problem}.`,
     'Pass a valid result. The checkpoint can be resumed again.',
   );

@@ -76,7 +76,7 @@ export const runOptionKinds: OptionKinds<RunOptions & ResumeOptions> = {
   cancel: 'Observable',
   signal: 'AbortSignal',
   prompts: 'Observable',
-  whenPrompted: 'any',
+  whenPrompted: ['string', 'function'],
   approve: 'function',
   checkpoints: 'boolean',
   fragments: 'boolean',

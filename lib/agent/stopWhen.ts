@@ -1,4 +1,4 @@
-import { ConfigurationError } from '../core/errors.js';
+import { optionsError } from '../core/errors.js';
 import type { RunState } from '../core/event.js';
 import { hasToolResults, toolCallsOf } from '../core/message.js';
 import { requireGiven } from '../core/options.js';
@@ -143,8 +143,7 @@ export const reachedLimit = (conditions: readonly StopCondition[], state: RunSta
 function toCondition(condition: OneCondition): StopCondition {
   if (typeof condition === 'function') return { name: condition.name || 'stopWhen', holds: condition };
   if (typeof (condition as Partial<StopCondition> | null)?.holds === 'function') return condition;
-  throw new ConfigurationError(
-    'options',
+  throw optionsError(
     `stopWhen has ${JSON.stringify(condition)}, which is not a condition.`,
     'Pass turnCount(5), toolCalled("submit") or another condition, or a function of the state.',
   );

@@ -1,4 +1,4 @@
-import { ConfigurationError } from './errors.js';
+import { capabilityError } from './errors.js';
 import { growing } from './growing.js';
 import type { FilePart, Message } from './message.js';
 import type { Capabilities, Model, ModelRequest } from './model.js';
@@ -73,8 +73,7 @@ export function requireCapabilities(
   if (missing === undefined) return;
   const others = providersWith[missing] ?? [];
   const alternatives = others.length > 0 ? `Providers with such models: ${others.join(', ')}. ` : '';
-  throw new ConfigurationError(
-    'capability',
+  throw capabilityError(
     `${provider}:${name} cannot ${descriptions[missing]} (capability ${missing}).`,
     `${alternatives}Use a model that has the capability. If this model has it, declare it: ` +
       `{ capabilities: { ${missing}: true } }.`,

@@ -1,9 +1,12 @@
 import { plainText } from './plainText.js';
 import { isRecord, nonEmptyString, objectOrEmpty, omitUndefined, type Fields, type JsonObject } from './json/json.js';
 
+/** Registered, so that the ESM and the CommonJS build recognize each other's errors. */
+const mark = Symbol.for('rivulet.error');
+
 /**
- * The base class of all errors of Rivulet. Distinguish them by `code`: `instanceof` fails if two copies of the package
- * are loaded.
+ * The base class of all errors of Rivulet, also for `instanceof` if two copies of the package are loaded. Distinguish
+ * them by `code`: `instanceof` of the other classes fails then.
  */
 export abstract class RivuletError extends Error {
   /** Identifies the kind of error. It does not change between versions. */
@@ -20,7 +23,13 @@ export abstract class RivuletError extends Error {
 
   constructor(message: string, options?: ErrorOptions) {
     super(plainText(message), options); // a message is printed, and may repeat what a server has written
+    Object.defineProperty(this, mark, { value: true });
     this.name = new.target.name; // for classes of users; our own set it to a text, which a minifier does not change
+  }
+
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    const isMarked = this === RivuletError && isRecord(value) && mark in value;
+    return isMarked || Function.prototype[Symbol.hasInstance].call(this, value);
   }
 
   /**
@@ -65,6 +74,19 @@ export class ConfigurationError extends RivuletError {
     return { subject: this.subject };
   }
 }
+
+/** One function per subject that several places have. */
+const errorAbout = (subject: string) => (problem: string, nextStep: string) =>
+  new ConfigurationError(subject, problem, nextStep);
+export const optionsError = /* @__PURE__ */ errorAbout('options');
+export const capabilityError = /* @__PURE__ */ errorAbout('capability');
+export const modelError = /* @__PURE__ */ errorAbout('model');
+export const schemaError = /* @__PURE__ */ errorAbout('schema');
+export const historyError = /* @__PURE__ */ errorAbout('history');
+export const checkpointError = /* @__PURE__ */ errorAbout('checkpoint');
+export const toolsError = /* @__PURE__ */ errorAbout('tools');
+export const decisionsError = /* @__PURE__ */ errorAbout('decisions');
+export const recordingError = /* @__PURE__ */ errorAbout('recording');
 
 /** The provider responded with an HTTP status other than 2xx. */
 export class HttpError extends RivuletError {

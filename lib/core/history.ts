@@ -1,4 +1,4 @@
-import { ConfigurationError } from './errors.js';
+import { historyError } from './errors.js';
 import { growing, SharedList } from './growing.js';
 import { JsonMerger } from './json/merge.js';
 import { toolCallsOf, unfinishedResult } from './message.js';
@@ -121,8 +121,7 @@ function hasExactResults(parts: readonly Part[], calls: readonly ToolCallPart[])
 }
 
 const orphanError = (index: number, id: string, name: string) =>
-  new ConfigurationError(
-    'history',
+  historyError(
     `Message ${index} of the merged history contains a result of tool "${name}" (id "${id}") without a matching call.`,
     "Keep the model's message with the call immediately before its results, or remove both.",
   );

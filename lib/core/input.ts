@@ -1,4 +1,4 @@
-import { ConfigurationError } from './errors.js';
+import { historyError } from './errors.js';
 import { startState } from './event.js';
 import { isRecord } from './json/json.js';
 import { userMessage, type Message, type Role } from './message.js';
@@ -14,22 +14,19 @@ export const messagesOf = (input: Input): readonly Message[] =>
 export function createStartState(input: Input, history: readonly Message[] = []): RunState {
   const messages = [...history, ...messagesOf(input)];
   if (messages.length === 0 || (input as Input | undefined) === undefined) {
-    throw new ConfigurationError(
-      'history',
-      'There is nothing to send: no input and no history.',
-      'Pass a text or a message.',
-    );
+    throw historyError('There is nothing to send: no input and no history.', 'Pass a text or a message.');
   }
-  messages.forEach(requireMessage);
+  requireMessages(messages);
   return startState(messages);
 }
+
+export const requireMessages = (messages: readonly unknown[]): void => messages.forEach(requireMessage);
 
 function requireMessage(message: unknown, index: number): void {
   const { role, parts } = isRecord(message) ? message : {};
   const isMessage = typeof role === 'string' && roles.includes(role) && Array.isArray(parts) && parts.every(isPart);
   if (isMessage) return;
-  throw new ConfigurationError(
-    'history',
+  throw historyError(
     `Message ${index} of the run is not a message: ${JSON.stringify([message]).slice(1, -1).slice(0, 200)}.`,
     `Use userMessage(text) or modelMessage(text). A message has \`parts\`, and the role ${roles.join(', ')}.`,
   );

@@ -1,4 +1,4 @@
-import { ConfigurationError } from './errors.js';
+import { optionsError } from './errors.js';
 import { hasToolResults, type Message } from './message.js';
 import { requireNumber } from './options.js';
 import { estimateTokens, type CountTokens } from './tokens.js';
@@ -49,11 +49,7 @@ export function checkKeepRecent({ tokens, messages }: KeepRecentOptions): void {
   requireNumber('tokens', tokens, 1);
   requireNumber('messages', messages, 1);
   if (tokens === undefined && messages === undefined)
-    throw new ConfigurationError(
-      'options',
-      'keepRecent has no limit.',
-      'Pass the maximum number of `tokens` or `messages`.',
-    );
+    throw optionsError('keepRecent has no limit.', 'Pass the maximum number of `tokens` or `messages`.');
 }
 
 export function cutIndex(

@@ -1,5 +1,5 @@
 import { isObservable } from 'rxjs';
-import { ConfigurationError } from './errors.js';
+import { optionsError } from './errors.js';
 
 export const DEFAULT_MAX_TURNS = 20;
 
@@ -11,7 +11,7 @@ export function requireNumber(name: string, value: unknown, minimum: number, max
   if (value === undefined || (typeof value === 'number' && value >= minimum && value <= maximum)) return;
   const shown = typeof value === 'number' ? value : `of the type ${value === null ? 'null' : typeof value}`;
   const atMost = maximum === Infinity ? '. Infinity is allowed.' : ` and at most ${maximum}.`;
-  throw new ConfigurationError('options', `${name} is ${shown}.`, `Pass a number of at least ${minimum}${atMost}`);
+  throw optionsError(`${name} is ${shown}.`, `Pass a number of at least ${minimum}${atMost}`);
 }
 
 /** A number without a default: a budget that is undefined would never be used up. */
@@ -21,5 +21,5 @@ export const requireGiven = (name: string, value: unknown, minimum: number): voi
 /** A Promise would count as true, whatever it resolves to: a guard would allow everything. */
 export function requireAnswer(name: string, value: unknown): boolean {
   if (!isObservable(value) && !(value instanceof Promise)) return Boolean(value);
-  throw new ConfigurationError('options', `${name} returned no boolean.`, 'Return true or false, not a Promise.');
+  throw optionsError(`${name} returned no boolean.`, 'Return true or false, not a Promise.');
 }

@@ -1,4 +1,4 @@
-import { ConfigurationError } from './errors.js';
+import { optionsError } from './errors.js';
 import { requireOptions } from './requireOptions.js';
 import type { Usage } from './usage.js';
 
@@ -50,5 +50,5 @@ export function requirePrices(owner: string, prices: Partial<Prices>): void {
     longCacheWriteInput: 'number',
   });
   if (prices.input !== undefined && prices.output !== undefined) return;
-  throw new ConfigurationError('options', `${owner} have no \`input\` or no \`output\`.`, 'Pass both, in dollars.');
+  throw optionsError(`${owner} have no \`input\` or no \`output\`.`, 'Pass both, in dollars.');
 }

@@ -1,6 +1,6 @@
 import type { FinishReason } from './chunk.js';
 import type { Checkpoint, OpenCalls } from './checkpoint.js';
-import { ConfigurationError } from './errors.js';
+import { checkpointError } from './errors.js';
 import { asArray, isRecord, objectOrEmpty } from './json/json.js';
 import { toolCallsOf } from './message.js';
 
@@ -155,24 +155,21 @@ function check(isValid: boolean, path: string, expected: string): void {
 }
 
 const invalid = (path: string, expected: string) =>
-  new ConfigurationError(
-    'checkpoint',
+  checkpointError(
     `The checkpoint is not valid: ${path} must be ${expected}.`,
     'Pass it as it was stored: JSON.parse(JSON.stringify(checkpoint)).',
   );
 
 const wrongVersion = (version: unknown) =>
   typeof version === 'number'
-    ? new ConfigurationError(
-        'checkpoint',
+    ? checkpointError(
         `The checkpoint has version ${version}, and this version of Rivulet reads version ${VERSION}.`,
         'Resume the run with the version of Rivulet that stored it.',
       )
     : invalid('version', 'a number');
 
 const foreign = (stored: string, orchestrator: string) =>
-  new ConfigurationError(
-    'checkpoint',
+  checkpointError(
     `The checkpoint is of the orchestrator "${stored}", and this agent uses "${orchestrator}".`,
     'Resume the run with an agent that has the same orchestrator, tools and output.',
   );

@@ -1,5 +1,5 @@
 import { from } from 'rxjs';
-import { ConfigurationError } from './errors.js';
+import { ConfigurationError, optionsError } from './errors.js';
 import { isRecord } from './json/json.js';
 import { requireNumber } from './options.js';
 
@@ -53,7 +53,7 @@ function refuseNear(owner: string, name: string, kinds: NestedKinds): void {
 }
 
 const noOption = (owner: string, name: string, nextStep: string) =>
-  new ConfigurationError('options', `${owner}: there is no option "${name}".`, nextStep);
+  optionsError(`${owner}: there is no option "${name}".`, nextStep);
 
 function requireKind(owner: string, name: string, value: unknown, kinds: readonly (SimpleKind | NestedKinds)[]): void {
   const nested = kinds.find((kind) => typeof kind === 'object');
@@ -71,7 +71,7 @@ function requireKind(owner: string, name: string, value: unknown, kinds: readonl
 function wrongKind(what: string, value: unknown, kinds: readonly (SimpleKind | NestedKinds)[]): ConfigurationError {
   const shown = typeof value === 'number' ? value : `of the type ${kindOf(value)}`;
   const types = kinds.map((kind) => (typeof kind === 'string' ? kind : typeof kind)).join(' or ');
-  return new ConfigurationError('options', `${what} ${shown}.`, `Pass a value of the type ${types}.`);
+  return optionsError(`${what} ${shown}.`, `Pass a value of the type ${types}.`);
 }
 
 function isOfKind(value: unknown, kind: SimpleKind | NestedKinds): boolean {

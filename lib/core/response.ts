@@ -1,6 +1,7 @@
 import { defer, from, isObservable, map, merge, Subject, take, throwError } from 'rxjs';
 import type { Observable, ObservableInput, OperatorFunction } from 'rxjs';
 import type { Chunk, FinishChunk } from './chunk.js';
+import { isRecord } from './json/json.js';
 import { createOperator } from './createOperator.js';
 import type { StreamEvent } from './event.js';
 import { isFinish } from './eventGuards.js';
@@ -36,7 +37,7 @@ export class ResponseStop {
 }
 
 export function announceFinish(call: unknown): void {
-  if (call instanceof StopCall) call.isAnswered = true;
+  if (isRecord(call) && call['isAnswered'] === false) call['isAnswered'] = true; // also of another copy of the package
 }
 
 /** In JavaScript, `stream` may return anything. */

@@ -1,4 +1,4 @@
-import { ConfigurationError, errorText } from './errors.js';
+import { errorText, schemaError } from './errors.js';
 import { isRecord, isWeakKey, omit, type JsonObject, type JsonSchema, type JsonValue } from './json/json.js';
 
 /** The part of Standard Schema (standardschema.dev) that Rivulet uses. zod, valibot and arktype implement it. */
@@ -68,8 +68,7 @@ function fromPlain(schema: PlainSchema<unknown>, subject: string): JsonSchema {
 function fromStandardSchema(schema: StandardSchema, subject: string): JsonSchema {
   const { jsonSchema, vendor } = schema['~standard'];
   if (!jsonSchema) {
-    throw new ConfigurationError(
-      'schema',
+    throw schemaError(
       `${subject}: this ${vendor} schema cannot be converted to JSON Schema.`,
       'Use zod 4.2 or later, or pass a plain JSON Schema.',
     );
@@ -78,17 +77,12 @@ function fromStandardSchema(schema: StandardSchema, subject: string): JsonSchema
     return omit(jsonSchema.input({ target: 'draft-2020-12' }) as JsonSchema, '$schema', '~standard');
   } catch (error) {
     const nextStep = 'Use types of JSON: z.iso.datetime() for a date, z.int() for a bigint.';
-    throw new ConfigurationError(
-      'schema',
-      `${subject}: this schema cannot be converted to JSON Schema: ${errorText(error)}.`,
-      nextStep,
-    );
+    throw schemaError(`${subject}: this schema cannot be converted to JSON Schema: ${errorText(error)}.`, nextStep);
   }
 }
 
 const notASchema = (subject: string) =>
-  new ConfigurationError(
-    'schema',
+  schemaError(
     `${subject}: the value is not a schema.`,
     'Pass z.object({ ... }), another Standard Schema, or a JSON Schema.',
   );

@@ -1,5 +1,5 @@
 import type { ObservableInput } from 'rxjs';
-import { ConfigurationError } from './errors.js';
+import { schemaError, toolsError } from './errors.js';
 import type {
   NestedEvent,
   StreamEvent,
@@ -228,8 +228,7 @@ export function requireTool(definition: unknown): void {
   requireOptions(name === '' ? 'a tool' : `the tool "${name}"`, definition, definitionKinds);
   // Google also accepts dots and colons, Anthropic up to 128 characters.
   if (/^[\w.:-]{1,128}$/.test(name)) return;
-  throw new ConfigurationError(
-    'tools',
+  throw toolsError(
     `No provider accepts a tool with the name "${name}".`,
     'Use letters, digits, "_" and "-", at most 64 characters.',
   );
@@ -306,8 +305,7 @@ export function toolDefinition(tool: Tool): ToolDefinition {
 function createDefinition({ name, description, parameters, providerOptions }: Tool): ToolDefinition {
   const schema = toJsonSchema(parameters, `Tool "${name}"`);
   if (!describesObject(schema)) {
-    throw new ConfigurationError(
-      'schema',
+    throw schemaError(
       `The parameters of tool "${name}" are not an object schema.`,
       "Pass z.object({ ... }), or a JSON Schema with type: 'object'.",
     );

@@ -1,6 +1,6 @@
 import { deriveModel } from '../core/deriveModel.js';
 import { callModelWrapper } from '../core/callWrapper.js';
-import { ConfigurationError } from '../core/errors.js';
+import { optionsError } from '../core/errors.js';
 import { growing } from '../core/growing.js';
 import { hash } from '../core/hash.js';
 import { isRecord, type JsonObject } from '../core/json/json.js';
@@ -75,7 +75,7 @@ export function cachePrompt(...args: readonly unknown[]) {
 
 function requireLifetime({ lifetime = 'short' }: CachePromptOptions): void {
   if (['short', 'long'].includes(lifetime)) return;
-  throw new ConfigurationError('options', `cachePrompt: "lifetime" is "${lifetime}".`, 'Use "short" or "long".');
+  throw optionsError(`cachePrompt: "lifetime" is "${lifetime}".`, 'Use "short" or "long".');
 }
 
 const shortControl: JsonObject = { type: 'ephemeral' };

@@ -3,7 +3,7 @@ import type { Capability } from '../core/capabilities.js';
 import type { Chunk, MetadataChunk } from '../core/chunk.js';
 import { createOperator } from '../core/createOperator.js';
 import { markComposite, requireServable } from '../core/deriveModel.js';
-import { ConfigurationError } from '../core/errors.js';
+import { modelError } from '../core/errors.js';
 import { AllModelsFailedError } from '../core/runErrors.js';
 import { setUsageOfError, usageOfError } from '../core/usageOfError.js';
 import type { Capabilities, Model, ModelRequest } from '../core/model.js';
@@ -11,11 +11,7 @@ import { obeyStop, openResponse } from '../core/response.js';
 
 export function firstModel(kind: string, [first]: readonly Model[]): Model {
   if (first) return first;
-  throw new ConfigurationError(
-    'model',
-    `${kind} has no models.`,
-    `Pass at least one: ${kind}([openai('gpt-6.1-terra')]).`,
-  );
+  throw modelError(`${kind} has no models.`, `Pass at least one: ${kind}([openai('gpt-6.1-terra')]).`);
 }
 
 /** A capability is true if all models have it, and false if one lacks it: each of them can serve what is sent. */

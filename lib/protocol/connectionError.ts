@@ -1,4 +1,4 @@
-import { ConfigurationError, ConnectionError, errorText } from '../core/errors.js';
+import { ConfigurationError, ConnectionError, errorText, optionsError } from '../core/errors.js';
 import { nonEmptyString, objectOrEmpty } from '../core/json/json.js';
 import { displayUrl } from './secrets.js';
 
@@ -15,19 +15,14 @@ export function connectionError(
 ): ConnectionError | ConfigurationError {
   const header = Object.entries(headers).find(([name, value]) => !isValidHeader(name, value))?.[0];
   if (header !== undefined) {
-    return new ConfigurationError(
-      'options',
+    return optionsError(
       `The header "${header}" cannot be sent to ${provider}: it contains characters that HTTP does not allow.`,
       'Check the API key and headers for line breaks and copied quotes.',
     );
   }
   const location = displayUrl(url);
   if (!isValidUrl(url)) {
-    return new ConfigurationError(
-      'options',
-      `${provider} cannot be reached at "${location}": not an http(s) URL.`,
-      'Check baseUrl.',
-    );
+    return optionsError(`${provider} cannot be reached at "${location}": not an http(s) URL.`, 'Check baseUrl.');
   }
   return new ConnectionError(
     provider,
@@ -37,8 +32,7 @@ export function connectionError(
 }
 
 export const notAResponse = ({ provider }: Pick<SentRequest, 'provider'>, value: unknown): ConfigurationError =>
-  new ConfigurationError(
-    'options',
+  optionsError(
     `The fetch option of ${provider} returned ${errorText(value)} instead of a Response.`,
     'Pass a function like the global fetch.',
   );

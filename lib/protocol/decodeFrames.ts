@@ -137,7 +137,7 @@ export function isAnswerContent(chunk: Chunk): boolean {
 }
 
 /** Some servers send comments as the data of an event. */
-const isKeepAlive = (line: string): boolean =>
+export const isKeepAlive = (line: string): boolean =>
   line.startsWith(':') || /^(?:ping|pong|keep-?alive|heartbeat)$/i.test(line);
 
 function notJson(provider: string, data: string): ProtocolError {

@@ -1,4 +1,4 @@
-import { ConfigurationError, errorText } from '../core/errors.js';
+import { errorText, historyError } from '../core/errors.js';
 import { isJsonObject, type JsonObject, type JsonValue } from '../core/json/json.js';
 
 /** Either may have a query (`?api-version=`, `?alt=sse`). The base may end in slashes, or be relative. */
@@ -49,8 +49,7 @@ export function mergeJson(
 /** `JSON.stringify` throws a RangeError for some 5,000 levels, and for too long texts. */
 export function encodingError(thrown: unknown, provider: string): unknown {
   if ((thrown as Partial<Error> | null)?.name !== 'RangeError') return thrown;
-  return new ConfigurationError(
-    'history',
+  return historyError(
     `The request to ${provider} cannot be encoded as JSON: ${errorText(thrown)}.`,
     'Shorten the history, and pass messages, schemas and options with fewer levels of objects and arrays.',
   );

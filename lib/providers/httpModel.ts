@@ -1,7 +1,8 @@
 import { defer, identity, noop, type MonoTypeOperatorFunction, type Observable } from 'rxjs';
 import { requireCapabilities } from '../core/capabilities.js';
 import type { Chunk } from '../core/chunk.js';
-import { ConfigurationError } from '../core/errors.js';
+import { optionsError } from '../core/errors.js';
+import { isJsonObject, objectOrEmpty } from '../core/json/json.js';
 import type { Capabilities, Model, ModelRequest } from '../core/model.js';
 import { requireOptions, type OptionKinds } from '../core/requireOptions.js';
 import { requestKinds } from '../core/requestKinds.js';
@@ -283,17 +284,16 @@ function createRequest(
   path = encoded.path,
 ): RoutedRequest {
   const overrides = request.providerOptions?.[definition.provider];
-  return route({ path, body: overrides ? mergeJson(encoded.body, overrides) : encoded.body });
+  const routed = route({ path, body: overrides ? mergeJson(encoded.body, overrides) : encoded.body });
+  const { path: sentPath, body } = objectOrEmpty(routed);
+  if (typeof sentPath === 'string' && isJsonObject(body)) return routed;
+  throw optionsError('route returned no request.', 'Return { path, body } itself, not a Promise.');
 }
 
 /** Mostly an environment variable that is not set. The default URL would get a key that is meant for another server. */
 function requireBaseUrl(baseUrl: string | undefined, provider: string): string {
   if (baseUrl !== undefined && baseUrl.trim() !== '') return baseUrl;
-  throw new ConfigurationError(
-    'options',
-    `The baseUrl of ${provider} is empty.`,
-    "Pass a URL, or omit it for the provider's own.",
-  );
+  throw optionsError(`The baseUrl of ${provider} is empty.`, "Pass a URL, or omit it for the provider's own.");
 }
 
 /** https://fetch.spec.whatwg.org/#forbidden-request-header; a `content-length` would wait for bytes that never come. */
@@ -302,7 +302,7 @@ const fetchHeader = /^(?:connection|content-length|expect|keep-alive|te|trailer|
 function requireSendable(headers: Readonly<Record<string, string>>, provider: string): void {
   const name = Object.keys(headers).find((header) => fetchHeader.test(header));
   if (name === undefined) return;
-  throw new ConfigurationError('options', `The header "${name}" of ${provider} is set by fetch itself.`, 'Omit it.');
+  throw optionsError(`The header "${name}" of ${provider} is set by fetch itself.`, 'Omit it.');
 }
 
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` });

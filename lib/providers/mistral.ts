@@ -1,4 +1,4 @@
-import { ConfigurationError } from '../core/errors.js';
+import { optionsError } from '../core/errors.js';
 import { asArray, isJsonObject, nonEmptyString, omitUndefined } from '../core/json/json.js';
 import type { JsonObject, JsonValue } from '../core/json/json.js';
 import type { FilePart } from '../core/message.js';
@@ -69,8 +69,7 @@ function mistralThinking(model: string, thinking: Thinking): JsonObject {
     return reasoningEffort('mistral')(thinking);
   }
   if (thinking === true) return {};
-  throw new ConfigurationError(
-    'options',
+  throw optionsError(
     `${model} always thinks, and accepts neither an effort nor a budget.`,
     "Omit thinking, or use a model that accepts an effort: mistral('mistral-small-latest').",
   );

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { lastValueFrom } from 'rxjs';
+import { lastValueFrom, of } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { createAgent } from '../../lib/agent/createAgent.js';
 import type { AgentOptions } from '../../lib/agent/createAgent.js';
@@ -8,7 +8,7 @@ import type { Model } from '../../lib/core/model.js';
 import { tool } from '../../lib/core/tool.js';
 import { openai } from '../../lib/providers/openai.js';
 import { openaiCompatible } from '../../lib/providers/openaiCompatible.js';
-import { scriptedModel } from '../../lib/testing/index.js';
+import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import { observe } from '../support/observe.js';
 
 /** What JavaScript may pass: functions without their types. */
@@ -98,6 +98,77 @@ describe('requireOptions', () => {
     const error = await errorOf(() => action() as Observable<unknown>);
     expect(error).toMatchObject({ code: 'configuration', subject, message: expect.stringMatching(message) as unknown });
   });
+
+  /** What a function of the user, or a notifier of a run, may return: the cell has the part of the error about it. */
+  const noRequest = /^route returned no request\. Return \{ path, body \} itself, not a Promise\.$/;
+  const noText = /^newId returned no text\. Return another text at each call\.$/;
+  const noModel = /returned no model\. Pass what a provider's function returns/;
+  const wrongTurn = /a turn \(prepareTurn\)/;
+  const noMessage = /^Message 0 of the run is not a message/;
+  const notJson = /^The result of the tool "look" is not JSON \(.+\)\. Pass a valid result/;
+  const values: readonly (readonly [string, unknown, string, RegExp])[] = [
+    ...[undefined, null, 5, 'x', {}, [], { path: '/x' }].map(
+      (value) => ['route', value, 'options', noRequest] as const,
+    ),
+    ...[{ path: 5, body: {} }, { path: '/x', body: 5 }, Promise.resolve({ path: '/x', body: {} })].map(
+      (value) => ['route', value, 'options', noRequest] as const,
+    ),
+    ...[undefined, null, 5, {}, Promise.resolve('id')].map((value) => ['newId', value, 'options', noText] as const),
+    ...[5, 'x', true, of(5), Promise.resolve(7), () => 1].map(
+      (value) => ['prepareTurn', value, 'options', wrongTurn] as const,
+    ),
+    ...[{ tools: 5 }, { tools: null }, { messages: 'Hi' }, { toolChoice: 5 }, { toolz: [] }].map(
+      (value) => ['prepareTurn', value, 'options', wrongTurn] as const,
+    ),
+    ['prepareTurn', { tools: [5] }, 'options', /^The options of a tool are 5\./],
+    ['prepareTurn', { messages: [5] }, 'history', noMessage],
+    ['prepareTurn', { model: 5 }, 'model', noModel],
+    ['whenPrompted', 5, 'model', noModel],
+    ['whenPrompted', Promise.resolve(1), 'model', noModel],
+    ...[5, null, undefined, {}, { role: 'user' }, [5], ['Hi']].map(
+      (value) => ['prompts', value, 'history', noMessage] as const,
+    ),
+    ...[5, {}, of(5), Promise.resolve(5)].map(
+      (value) => ['apiKey', value, 'options', /"apiKey" is .* string\.$/] as const,
+    ),
+    ...[5, 'x', []].map((value) => ['headers', value, 'options', /"headers" is .* object\.$/] as const),
+    ...[1n, NaN, () => 1, new Map(), Promise.resolve(1), { a: 1n }].map(
+      (value) => ['results', value, 'results', notJson] as const,
+    ),
+  ];
+  const look = define({ execute: undefined });
+  const calls = () => scriptedModel([[toolCall('look', {}, 'c1')], 'Hi']);
+  const unnamed = () => scriptedModel([[{ type: 'toolCallFragment', index: 0, name: 'look', arguments: '{}' }], 'Hi']);
+  const users: Readonly<Record<string, (value: unknown) => unknown>> = {
+    route: (value) => askOpenai({ apiKey: 'k', route: () => value }),
+    apiKey: (value) => askOpenai({ apiKey: () => value }),
+    headers: (value) => askOpenai({ apiKey: 'k', headers: () => value }),
+    newId: (value) => create({ model: unnamed(), tools: [look], newId: () => value }).run('Hi'),
+    prepareTurn: (value) => create({ prepareTurn: () => value }).run('Hi'),
+    prompts: (value) => run({ prompts: of(value) }),
+    whenPrompted: (value) => run({ prompts: of('Hi'), whenPrompted: () => value }),
+  };
+  it.each(values.map(([user, value, subject, message]) => ({ user, value, subject, message })))(
+    'requireOptions explains a wrong value of $user: $value',
+    async ({ user, value, subject, message }) => {
+      const agent = create({ model: calls(), tools: [look] });
+      const { checkpoint } = await lastValueFrom(agent.run('Hi', { checkpoints: true }));
+      const resume = () => agent.resumeRun(inJavaScript(checkpoint), inJavaScript({ results: { c1: value } }));
+      const error = await errorOf(() => (users[user]?.(value) ?? resume()) as Observable<unknown>);
+      expect(error).toMatchObject({
+        code: 'configuration',
+        subject,
+        message: expect.stringMatching(message) as unknown,
+      });
+    },
+  );
+
+  it.each([undefined, null, {}, of(undefined), { tools: [], messages: [userMessage('Hi')] }])(
+    'requireOptions accepts what prepareTurn may return: %j',
+    async (value) => {
+      expect(await lastValueFrom(create({ prepareTurn: () => value }).run('Hi'))).toMatchObject({ text: 'Hi' });
+    },
+  );
 
   it('requireOptions names a model without its key', async () => {
     const error = (await errorOf(() => askOpenai({ apiKey: ['sk-secret'] }))) as Error;

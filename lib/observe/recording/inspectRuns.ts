@@ -6,7 +6,7 @@ import type { Tool } from '../../core/tool.js';
 import { recordRun, type RecordRunOptions } from './recordRun.js';
 import { nanoid } from 'nanoid/non-secure';
 import { reportUnhandled } from '../../core/reportUnhandled.js';
-import { ConfigurationError } from '../../core/errors.js';
+import { optionsError } from '../../core/errors.js';
 import type { EndEntry } from './entries.js';
 
 /** Options of `inspectRuns`. */
@@ -200,7 +200,7 @@ const runOf = (line: string): number => Number(/"run":(\d+)/.exec(line)?.[1] ?? 
 const invalidAddress = (
   problem: string,
   nextStep = 'Pass what npx rivulet inspect prints: http://127.0.0.1:4983/#token.',
-) => new ConfigurationError('options', problem, nextStep);
+) => optionsError(problem, nextStep);
 
 function parseAddress(address: string): { readonly url: string; readonly token: string } {
   const parsed = URL.canParse(address) ? new URL(address) : undefined;

@@ -1,4 +1,4 @@
-import { ConfigurationError } from '../../core/errors.js';
+import { recordingError } from '../../core/errors.js';
 import type { StreamEvent } from '../../core/event.js';
 import { finiteNumber, isRecord, tryParseJson, type JsonObject } from '../../core/json/json.js';
 import type { Message } from '../../core/message.js';
@@ -117,8 +117,7 @@ function timesOf(exchange: unknown): readonly number[] {
 }
 
 const notARecording = (problem: string) =>
-  new ConfigurationError(
-    'recording',
+  recordingError(
     problem,
     'Pass the lines that record, recordRun or recordFetch has written: the first one is {"type":"recording",...}.',
   );
@@ -218,8 +217,7 @@ class RecordingReader {
 function supportedVersion(version: unknown): number {
   const known = finiteNumber(version);
   if (known !== undefined && known <= RECORDING_VERSION) return known;
-  throw new ConfigurationError(
-    'recording',
+  throw recordingError(
     `The recording has version ${String(version)}, and this release reads up to version ${RECORDING_VERSION}.`,
     'Read it with the release of rivulet that wrote it, or with a newer one.',
   );

@@ -1,6 +1,6 @@
 import { concat, defer, EMPTY, filter, NEVER, throwError, type Observable } from 'rxjs';
 import type { Chunk } from '../../core/chunk.js';
-import { ConfigurationError, StreamInterruptedError } from '../../core/errors.js';
+import { StreamInterruptedError, recordingError } from '../../core/errors.js';
 import { nonEmptyString, type JsonObject } from '../../core/json/json.js';
 import { obeyStop } from '../../core/response.js';
 import type { RunEvent } from '../../core/event.js';
@@ -75,8 +75,7 @@ export function replayEvents(recording: RunRecording, options: ReplayOptions = {
 export function runOf({ runs }: RunRecording, { run: number = 1 }: Pick<ReplayOptions, 'run'>): RecordedRun {
   const run = typeof number === 'number' ? runs[number - 1] : undefined;
   if (run) return withArguments(run);
-  throw new ConfigurationError(
-    'recording',
+  throw recordingError(
     `The recording has ${runs.length} runs, and this is run ${number}.`,
     runs.length === 0 ? 'Record one with recordRun or record.' : `Pass a number from 1 to ${runs.length}.`,
   );
@@ -105,8 +104,7 @@ export function replayModel(run: RecordedRun, clock: ReplayClock): Model {
 }
 
 const noRequest = (recorded: number, sent: number) =>
-  new ConfigurationError(
-    'recording',
+  recordingError(
     `The recording has ${recorded} requests, and this is request ${sent}.`,
     'Find out why there is another request: the run has left the recorded one.',
   );

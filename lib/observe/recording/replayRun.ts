@@ -2,7 +2,7 @@ import { concat, NEVER, take, takeUntil, throwError, type Observable } from 'rxj
 import type { AgentOptions, RunOptions } from '../../agent/createAgent.js';
 import type { CallAnswers } from '../../core/approval.js';
 import type { Checkpoint } from '../../core/checkpoint.js';
-import { ConfigurationError } from '../../core/errors.js';
+import { recordingError } from '../../core/errors.js';
 import type { RunEvent, StreamEvent } from '../../core/event.js';
 import { omitUndefined, type JsonObject } from '../../core/json/json.js';
 import { groupByKey } from '../../core/lists.js';
@@ -122,14 +122,12 @@ export const canRepeat = ({ start }: RecordedRun): boolean =>
 export function requireRepeatable(run: RecordedRun): void {
   if (canRepeat(run)) return;
   if (run.start.kind === 'model') {
-    throw new ConfigurationError(
-      'recording',
+    throw recordingError(
       'This is a recording of a model, without an agent: there is no run to repeat.',
       'Record the agent with recordRun, or give the model to an agent: createAgent({ model: replay(recording) }).',
     );
   }
-  throw new ConfigurationError(
-    'recording',
+  throw recordingError(
     'This run was resumed from a checkpoint that is not in the recording.',
     'Record it again with this release, which records the checkpoint of a resumed run.',
   );

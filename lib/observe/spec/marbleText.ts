@@ -1,4 +1,4 @@
-import { ConfigurationError } from '../../core/errors.js';
+import { recordingError } from '../../core/errors.js';
 
 export interface Timed<T> {
   readonly at: number;
@@ -33,8 +33,7 @@ function letterOf(index: number): string {
     if (rest < size) return alphabet[index] ?? String.fromCodePoint(first + rest);
     rest -= size;
   }
-  throw new ConfigurationError(
-    'recording',
+  throw recordingError(
     `The diagram has more than ${index} moments, and there are no more letters.`,
     'Write the spec with a fixture, which has no diagrams.',
   );

@@ -1,5 +1,6 @@
 import { nanoid } from 'nanoid/non-secure';
 import { vetoReasons, type FinishReason, type ToolCallFragment } from '../../core/chunk.js';
+import { optionsError } from '../../core/errors.js';
 import type { ToolCallEvent } from '../../core/event.js';
 import type { UsedIds } from '../../core/usedIds.js';
 import { isEmptyFragment, PendingToolCall } from './pendingToolCall.js';
@@ -145,7 +146,8 @@ export class ToolCallAccumulator {
   private generateId(): string {
     let id = '';
     for (let attempt = 0; !this.isNew(id); attempt++) id = attempt < MAX_ATTEMPTS ? this.newId() : nanoid();
-    return id;
+    if (typeof (id as unknown) === 'string') return id;
+    throw optionsError('newId returned no text.', 'Return another text at each call.');
   }
 
   private isNew(id: string): boolean {

@@ -1,9 +1,12 @@
 import { errorText } from '../../core/errors.js';
 import type { ToolResultEvent } from '../../core/event.js';
-import { omitUndefined, type JsonObject } from '../../core/json/json.js';
+import { isRecord, omitUndefined, type JsonObject } from '../../core/json/json.js';
 import { toolErrorTexts, type ToolCallPart, type ToolErrorCode } from '../../core/message.js';
 import { reportErrorsOf } from '../../core/reportUnhandled.js';
-import { TimeoutError } from '../../core/timeoutError.js';
+import type { TimeoutError } from '../../core/timeoutError.js';
+
+/** Registered, so that the ESM and the CommonJS build recognize each other's failures. */
+const mark = Symbol.for('rivulet.toolFailure');
 
 /** Any other exception has the code `failed`. */
 export class ToolFailure extends Error {
@@ -15,6 +18,11 @@ export class ToolFailure extends Error {
     readonly reason?: string,
   ) {
     super(message);
+    Object.defineProperty(this, mark, { value: true });
+  }
+
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return isRecord(value) && mark in value;
   }
 }
 
@@ -29,7 +37,8 @@ interface FailureFields {
 /** A tool may throw anything, also a Proxy whose traps throw. */
 function describeFailure(thrown: unknown): FailureFields {
   try {
-    if (thrown instanceof TimeoutError && thrown.phase === 'tool') return { code: 'timeout' };
+    const { code: name, phase } = thrown as Partial<TimeoutError>; // also of another copy of the package
+    if (name === 'timeout' && phase === 'tool') return { code: 'timeout' };
     if (!(thrown instanceof ToolFailure)) return { code: 'failed' };
     const { code, data, reason } = thrown;
     return omitUndefined({ code, data, reason });

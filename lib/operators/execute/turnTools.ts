@@ -4,7 +4,7 @@ import { MAX_ANSWERS, type Approve, type CallAnswers } from '../../core/approval
 import { vetoReasons, type FinishChunk } from '../../core/chunk.js';
 import type { OpenCallsEvent, ResumedTurn } from '../../core/checkpoint.js';
 import type { OperatorHandlers } from '../../core/createOperator.js';
-import { ConfigurationError } from '../../core/errors.js';
+import { toolsError } from '../../core/errors.js';
 import type { TurnMessageEvent, StreamEvent, ToolCallEvent } from '../../core/event.js';
 import { isFinish, isModelMessage, isRetract, isToolCall } from '../../core/eventGuards.js';
 import { omitUndefined } from '../../core/json/json.js';
@@ -229,8 +229,4 @@ function toolsByName(tools: readonly Tool[]): ReadonlyMap<string, Tool> {
 }
 
 const duplicateName = (name: string) =>
-  new ConfigurationError(
-    'tools',
-    `Two tools are named "${name}".`,
-    'A model identifies tools by name only: rename one of them.',
-  );
+  toolsError(`Two tools are named "${name}".`, 'A model identifies tools by name only: rename one of them.');

@@ -1,6 +1,6 @@
 import { defer, identity } from 'rxjs';
 import { requireCapabilities } from '../../core/capabilities.js';
-import { ConfigurationError } from '../../core/errors.js';
+import { optionsError } from '../../core/errors.js';
 import type { Chunk } from '../../core/chunk.js';
 import type { Capabilities, Model } from '../../core/model.js';
 import { idleTimeout, type IdleTimeoutOptions } from '../../protocol/idleTimeout.js';
@@ -80,8 +80,7 @@ interface AiSdkOptions {
 export function fromAiSdk(model: AiSdkModel, options: AiSdkOptions = {}): Model {
   const { specificationVersion: version, modelId } = model as { specificationVersion: string; modelId: string };
   if (version !== 'v3' && version !== 'v4')
-    throw new ConfigurationError(
-      'options',
+    throw optionsError(
       `This AI SDK model has specification ${version}, not v3 or v4.`,
       "Use a release of its provider for AI SDK 6 or later; a gateway's model id alone is not a model.",
     );

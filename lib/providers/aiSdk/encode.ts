@@ -6,7 +6,7 @@ import type {
   LanguageModelV4Message,
   LanguageModelV4ToolChoice,
 } from '@ai-sdk/provider';
-import { ConfigurationError } from '../../core/errors.js';
+import { ConfigurationError, optionsError } from '../../core/errors.js';
 import { growingList } from '../../core/growing.js';
 import { omitUndefined } from '../../core/json/json.js';
 import type { Message } from '../../core/message.js';
@@ -96,11 +96,7 @@ function encodeThinking(
 }
 
 const noFieldError = (field: string, alternative: string): ConfigurationError =>
-  new ConfigurationError(
-    'options',
-    `The AI SDK's specification has no field for ${field}.`,
-    `Omit it, or use ${alternative}.`,
-  );
+  optionsError(`The AI SDK's specification has no field for ${field}.`, `Omit it, or use ${alternative}.`);
 
 /** The data of a V3 file is `string | URL`. Everything else is the same as in V4. */
 function toV3Message(message: LanguageModelV4Message): LanguageModelV3Message {

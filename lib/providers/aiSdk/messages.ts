@@ -4,7 +4,7 @@ import type {
   LanguageModelV4ToolResultPart,
   SharedV4ProviderOptions,
 } from '@ai-sdk/provider';
-import { ConfigurationError } from '../../core/errors.js';
+import { optionsError } from '../../core/errors.js';
 import type { FilePart, Message, Part, TextPart, ToolResultPart } from '../../core/message.js';
 import { inlineDataUrl } from '../shared/files.js';
 import { toolResultContent } from '../shared/toolResultContent.js';
@@ -111,8 +111,7 @@ function encodeFile(file: FilePart, provider: string): LanguageModelV4FilePart {
 
 function parseUrl(url: string): URL {
   if (URL.canParse(url)) return new URL(url);
-  throw new ConfigurationError(
-    'options',
+  throw optionsError(
     `The URL of a file, "${url}", is not absolute.`,
     'Pass an absolute URL, or the bytes: filePart(bytes, mediaType).',
   );

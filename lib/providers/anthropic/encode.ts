@@ -1,4 +1,4 @@
-import { ConfigurationError } from '../../core/errors.js';
+import { optionsError } from '../../core/errors.js';
 import { isJsonObject, omitUndefined } from '../../core/json/json.js';
 import type { Fields, JsonObject, JsonSchema, JsonValue } from '../../core/json/json.js';
 import type { ModelRequest, ToolChoice } from '../../core/model.js';
@@ -47,7 +47,7 @@ export function encodeAnthropic(
 
 function rejectSeed({ seed }: ModelRequest): void {
   if (seed === undefined) return;
-  throw new ConfigurationError('options', `anthropic does not support seed (${seed}).`, 'Omit seed.');
+  throw optionsError(`anthropic does not support seed (${seed}).`, 'Omit seed.');
 }
 
 function encodeOutputConfig({ output }: ModelRequest, effort: string | undefined): JsonObject | undefined {
@@ -75,8 +75,7 @@ function encodeTools(
 function rejectDuplicateName(tools: readonly ToolDefinition[], definitions: readonly JsonObject[]): void {
   const duplicate = tools.find(({ name }) => definitions.some((definition) => definition['name'] === name));
   if (!duplicate) return;
-  throw new ConfigurationError(
-    'options',
+  throw optionsError(
     `Two tools are named "${duplicate.name}": one of the serverTools, which Anthropic runs, and one of your own tools.`,
     'Rename your tool, or omit one of the two.',
   );

@@ -1,4 +1,4 @@
-import { ConfigurationError } from '../../core/errors.js';
+import { ConfigurationError, optionsError } from '../../core/errors.js';
 import { omitUndefined, type JsonObject } from '../../core/json/json.js';
 import type { FilePart } from '../../core/message.js';
 import { storedData } from '../../core/providerPart.js';
@@ -37,13 +37,8 @@ function encodeSource(file: FilePart): JsonObject | undefined {
 function unsupportedFileError({ mediaType, url }: FilePart): ConfigurationError {
   const type = baseMediaType(mediaType);
   return url === undefined
-    ? new ConfigurationError(
-        'options',
-        `anthropic does not accept files of type ${type}.`,
-        'Pass JPEG, PNG, GIF, WebP, PDF or text.',
-      )
-    : new ConfigurationError(
-        'options',
+    ? optionsError(`anthropic does not accept files of type ${type}.`, 'Pass JPEG, PNG, GIF, WebP, PDF or text.')
+    : optionsError(
         `anthropic accepts a URL only for images and PDFs, not for ${type} files: ${url}.`,
         'Fetch the file and pass its bytes: filePart(bytes, mediaType).',
       );

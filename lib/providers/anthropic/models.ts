@@ -1,4 +1,4 @@
-import { ConfigurationError } from '../../core/errors.js';
+import { optionsError } from '../../core/errors.js';
 import { omitUndefined, isJsonObject, asArray, type JsonObject } from '../../core/json/json.js';
 import type { ModelRequest, ThinkingEffort } from '../../core/model.js';
 import { lookUpEffort } from '../shared/thinkingEffort.js';
@@ -139,7 +139,7 @@ export function rejectRefusedSettings(
 }
 
 const unsupported = (model: string, problem: string, nextStep: string) =>
-  new ConfigurationError('options', `${model} ${problem}.`, nextStep);
+  optionsError(`${model} ${problem}.`, nextStep);
 
 /** After calls without thinking, a budget is refused: "must start with a thinking block" (400). */
 export function withoutRejectedThinking(

@@ -1,4 +1,4 @@
-import { ConfigurationError } from '../../core/errors.js';
+import { optionsError } from '../../core/errors.js';
 import { nonEmptyString, type JsonObject } from '../../core/json/json.js';
 import { messageText, toolCallsOf } from '../../core/message.js';
 import type { FilePart, Message, ToolCallPart, ToolResultPart } from '../../core/message.js';
@@ -112,8 +112,7 @@ function encodeFile(part: FilePart, dialect: Dialect): JsonObject {
 
 function encodeFileUrl(file: FilePart, url: string, { provider, fileUrls = false }: Dialect): JsonObject {
   if (fileUrls) return documentPart(file, url);
-  throw new ConfigurationError(
-    'options',
+  throw optionsError(
     `${provider} accepts images by URL, but not other files: ${url} (${file.mediaType}).`,
     'Fetch it and pass its bytes: filePart(bytes, mediaType).',
   );

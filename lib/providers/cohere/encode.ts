@@ -1,4 +1,4 @@
-import { ConfigurationError } from '../../core/errors.js';
+import { optionsError, capabilityError } from '../../core/errors.js';
 import { omitUndefined, type Fields, type JsonObject } from '../../core/json/json.js';
 import type { ModelRequest, Thinking } from '../../core/model.js';
 import type { ToolDefinition } from '../../core/tool.js';
@@ -11,8 +11,7 @@ import { encodeMessages } from './messages.js';
 export function encodeCohere(model: string, request: ModelRequest): WireRequest {
   const { tools = [], output, thinking } = request;
   if (output !== undefined && tools.length > 0) {
-    throw new ConfigurationError(
-      'capability',
+    throw capabilityError(
       'cohere does not support tools and an output schema in one request.',
       'Remove one of them, or run the tools first and request the typed output afterwards.',
     );
@@ -61,5 +60,4 @@ function encodeThinking(thinking: Thinking): JsonObject {
 /** Tokens: the API does not support efforts. `high` has no limit. */
 const budgets = { minimal: 512, low: 2048, medium: 8192, high: undefined } as const;
 
-const unsupported = (problem: string, nextStep: string) =>
-  new ConfigurationError('options', `cohere ${problem}.`, nextStep);
+const unsupported = (problem: string, nextStep: string) => optionsError(`cohere ${problem}.`, nextStep);

@@ -1,4 +1,4 @@
-import { ConfigurationError } from '../../core/errors.js';
+import { optionsError } from '../../core/errors.js';
 import { nonEmptyString, omitUndefined, type JsonObject, type JsonValue } from '../../core/json/json.js';
 import { messageText, toolCallsOf } from '../../core/message.js';
 import { providerDataOf } from '../../core/providerPart.js';
@@ -71,8 +71,7 @@ function encodeFile(part: FilePart): JsonObject {
   if (isImageFile(file)) return { type: 'image_url', image_url: { url: file.url ?? dataUrl(file) } };
   const text = textOfFile(file);
   if (text !== undefined) return { type: 'text', text };
-  throw new ConfigurationError(
-    'options',
+  throw optionsError(
     `cohere accepts images and text files, but not ${file.mediaType} files${file.url === undefined ? '' : ' by URL'}.`,
     'Pass the text of the document, as a text part or as documents in providerOptions.cohere.',
   );

@@ -1,4 +1,4 @@
-import { ConfigurationError } from '../../core/errors.js';
+import { optionsError } from '../../core/errors.js';
 import { omitUndefined, type JsonObject } from '../../core/json/json.js';
 import type { Message } from '../../core/message.js';
 import type { ModelRequest, ToolChoice } from '../../core/model.js';
@@ -66,8 +66,7 @@ function withoutContinued(messages: readonly Message[]): {
 function modelPath(model: string): string {
   const segments = model.split('/');
   if (!segments.every(isPathSegment)) {
-    throw new ConfigurationError(
-      'options',
+    throw optionsError(
       `google: "${model}" is not the name of a model.`,
       "Pass a name like 'gemini-3.8-flash', 'models/...' or 'tunedModels/...'.",
     );
@@ -83,7 +82,7 @@ const isPathSegment = (segment: string): boolean =>
 const loneSurrogate = /\p{Surrogate}/u;
 
 const parallelToolCallsError = () =>
-  new ConfigurationError('options', 'google cannot disable parallel tool calls.', 'Omit parallelToolCalls.');
+  optionsError('google cannot disable parallel tool calls.', 'Omit parallelToolCalls.');
 
 /** Without parameters, the schema is omitted: the API rejects an object schema without properties. */
 const encodeTool = /* @__PURE__ */ memoizePerTool((tool) => {

@@ -1,4 +1,4 @@
-import { ConfigurationError } from '../../core/errors.js';
+import { capabilityError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json/json.js';
 import type { ModelRequest } from '../../core/model.js';
 import { isBeforeGemini3 } from '../shared/googleModels.js';
@@ -56,8 +56,7 @@ export function requireCombinable(
   const hasConflict = tools.length > 0 || output !== undefined;
   if (serverTools.length === 0 || !hasConflict || !isBeforeGemini3(model)) return;
   const conflict = tools.length > 0 ? 'your own tools' : 'a JSON Schema';
-  throw new ConfigurationError(
-    'capability',
+  throw capabilityError(
     `google:${model} cannot combine Google's own tools (serverTools) with ${conflict} in one request.`,
     'Use a Gemini 3 model, or omit one of the two.',
   );

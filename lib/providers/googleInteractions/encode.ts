@@ -1,4 +1,4 @@
-import { ConfigurationError } from '../../core/errors.js';
+import { optionsError } from '../../core/errors.js';
 import { omitUndefined, type JsonObject, type JsonValue } from '../../core/json/json.js';
 import type { ModelRequest, Thinking, ToolChoice } from '../../core/model.js';
 import { memoizePerTool } from '../../protocol/encodeOnce.js';
@@ -14,11 +14,7 @@ import { provider } from './providerData.js';
 export function encodeInteraction(model: string, request: ModelRequest): WireRequest {
   const { messages, output, tools = [], toolChoice, thinking } = request;
   if (tools.length > 0 && request.parallelToolCalls === false)
-    throw new ConfigurationError(
-      'options',
-      `${provider} cannot disable parallel tool calls.`,
-      'Omit parallelToolCalls.',
-    );
+    throw optionsError(`${provider} cannot disable parallel tool calls.`, 'Omit parallelToolCalls.');
   const config = omitUndefined({
     temperature: request.temperature,
     top_p: request.topP,

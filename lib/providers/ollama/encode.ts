@@ -1,4 +1,4 @@
-import { ConfigurationError } from '../../core/errors.js';
+import { capabilityError } from '../../core/errors.js';
 import { omitUndefined, type JsonValue } from '../../core/json/json.js';
 import type { ModelRequest, Thinking } from '../../core/model.js';
 import type { ToolDefinition } from '../../core/tool.js';
@@ -47,8 +47,7 @@ function offeredTools({
   return tools;
 }
 
-const unsupported = (problem: string, nextStep: string) =>
-  new ConfigurationError('capability', `ollama ${problem}.`, nextStep);
+const unsupported = (problem: string, nextStep: string) => capabilityError(`ollama ${problem}.`, nextStep);
 
 /** The server: `must be "high", "medium", "low", "max", true, or false` (`docs/capabilities/thinking`). */
 function encodeThinking(thinking: Thinking): JsonValue {

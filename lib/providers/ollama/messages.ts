@@ -1,4 +1,4 @@
-import { ConfigurationError } from '../../core/errors.js';
+import { optionsError } from '../../core/errors.js';
 import { nonEmptyArray, omitUndefined, type JsonObject } from '../../core/json/json.js';
 import { messageText, toolCallsOf } from '../../core/message.js';
 import { providerDataOf, storedData } from '../../core/providerPart.js';
@@ -50,8 +50,7 @@ function encodeImage(file: FilePart): string {
 export const isReadable = (file: FilePart): boolean =>
   file.data !== undefined && (isImageFile(file) || textOfFile(file) !== undefined);
 
-const unsupported = (content: string, nextStep: string) =>
-  new ConfigurationError('options', `ollama does not accept ${content}.`, nextStep);
+const unsupported = (content: string, nextStep: string) => optionsError(`ollama does not accept ${content}.`, nextStep);
 
 /** Results match calls by name and order, or by id if the call had one; they may have `images` (`ChatMessage`). */
 function encodeResult(result: ToolResultPart, calls: ReadonlyMap<string, ToolCallPart>): JsonObject {

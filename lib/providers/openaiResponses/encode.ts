@@ -1,4 +1,4 @@
-import { ConfigurationError } from '../../core/errors.js';
+import { optionsError } from '../../core/errors.js';
 import { nonEmptyArray, omitUndefined, type JsonObject } from '../../core/json/json.js';
 import type { ModelRequest, Thinking } from '../../core/model.js';
 import type { WireRequest } from '../../protocol/wire.js';
@@ -101,16 +101,14 @@ function encodeAttempt(model: string, request: ModelRequest, options: EncodeOpti
 /** Dropping a setting silently would hide the problem. */
 function rejectUnsupported({ stopSequences, seed, providerOptions }: ModelRequest): void {
   if (providerOptions?.['openai-responses']) {
-    throw new ConfigurationError(
-      'options',
+    throw optionsError(
       "providerOptions contain 'openai-responses', which is the former name of this provider.",
       'Call the key `openai`.',
     );
   }
   const [setting, value] = stopSequences?.length ? ['stopSequences', stopSequences] : ['seed', seed];
   if (value === undefined) return;
-  throw new ConfigurationError(
-    'options',
+  throw optionsError(
     `The Responses API does not support ${setting} (${JSON.stringify(value)}).`,
     `Omit ${setting}, or use openaiChat(), whose API supports it.`,
   );
@@ -119,13 +117,11 @@ function rejectUnsupported({ stopSequences, seed, providerOptions }: ModelReques
 function rejectBackground(isBackground: unknown, stored: boolean, { background }: EncodeOptions): void {
   if (isBackground !== true || (stored && background)) return;
   throw stored
-    ? new ConfigurationError(
-        'options',
+    ? optionsError(
         'The model has no background responses: the code that joins one again is missing.',
         "Pass background: background(), with background from 'rivulet/openai'.",
       )
-    : new ConfigurationError(
-        'options',
+    : optionsError(
         'A background response has to be stored, and this model stores none.',
         'Pass store: true: openai(name, { store: true }).',
       );

@@ -1,4 +1,4 @@
-import { ConfigurationError } from '../../core/errors.js';
+import { optionsError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json/json.js';
 import type { FilePart, Part } from '../../core/message.js';
 import { baseMediaType, dataUrl, fileName, inlineDataUrl } from '../shared/files.js';
@@ -25,8 +25,7 @@ function encodeFile(file: FilePart): JsonObject {
   if (mediaType.startsWith('image/'))
     return { type: 'input_image', image_url: file.url ?? dataUrl(file), detail: 'auto' };
   if (isAudioOrVideo(file)) {
-    throw new ConfigurationError(
-      'options',
+    throw optionsError(
       `The Responses API does not accept ${mediaType} files.`,
       'Use openaiChat() with an audio model, or send a transcript as text.',
     );

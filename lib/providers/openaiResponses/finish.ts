@@ -6,7 +6,7 @@ import { contextLengthPatterns } from '../../protocol/contextLengthPatterns.js';
 import { hasErrorField, providerError } from '../../protocol/errorDetails.js';
 import { provider } from './models.js';
 
-const endEvents: ReadonlyMap<string, string> = new Map([
+export const endEvents: ReadonlyMap<unknown, string> = new Map([
   ['response.completed', 'completed'],
   ['response.done', 'completed'],
   ['response.incomplete', 'incomplete'],

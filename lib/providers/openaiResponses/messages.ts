@@ -1,4 +1,4 @@
-import { ConfigurationError } from '../../core/errors.js';
+import { optionsError } from '../../core/errors.js';
 import { growing, SharedList } from '../../core/growing.js';
 import { nonEmptyArray, type JsonObject, type JsonValue } from '../../core/json/json.js';
 import { toolCallsOf, type Message, type ToolCallPart } from '../../core/message.js';
@@ -15,8 +15,7 @@ import { encodeModelMessage, type MapCallId } from './replay.js';
 export const encodeInstructions = /* @__PURE__ */ encodeSystemMessages((system) => {
   const owners = system.flatMap((message) => [message, ...message.parts.filter((part) => part.type === 'text')]);
   if (owners.some(({ providerOptions }) => providerOptions?.[provider])) {
-    throw new ConfigurationError(
-      'options',
+    throw optionsError(
       'The Responses API has no options for the system prompt: it is sent as `instructions`, which is a text.',
       'Omit its providerOptions, or set the fields of the request in providerOptions of the request.',
     );

@@ -1,10 +1,12 @@
 import { asyncScheduler, Subscription } from 'rxjs';
-import { ConfigurationError } from '../../core/errors.js';
+import { optionsError } from '../../core/errors.js';
 import { isRecord, nonEmptyString, objectOrEmpty, parseJsonOrText } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import { words } from '../../core/words.js';
+import { endEvents } from './finish.js';
 import { isUserMessage, Steering, userMessageOf } from './steering.js';
-import { createExchange, type Exchange } from './webSocketExchange.js';
+import { createExchange, isError, isNotJson, type Exchange } from './webSocketExchange.js';
+import { FrameOwner } from './webSocketOwner.js';
 import { encodeJson } from '../../protocol/encodeOnce.js';
 import { MAX_TIMER_DELAY } from '../../core/options.js';
 
@@ -31,13 +33,9 @@ const ACKNOWLEDGEMENT_TIME = 5_000;
 /** Characters of a response that nobody has requested yet. Then another connection is used. */
 const MAX_EARLY = 1_000_000;
 
-const lastEvents: ReadonlySet<unknown> = /* @__PURE__ */ words(
-  'response.completed response.failed response.incomplete error',
-);
 const steeringEvents: ReadonlySet<unknown> = /* @__PURE__ */ words(
   'response.steer.accepted response.steer.pending response.steer.failed',
 );
-const firstEvents: ReadonlySet<unknown> = new Set(['response.created', 'response.queued', 'response.in_progress']);
 
 export type Send = (body: JsonObject, signal: AbortSignal | undefined) => Promise<Response>;
 
@@ -46,18 +44,17 @@ export interface ConnectionOptions {
   readonly idle: number;
   readonly onClose: () => void;
   readonly sendElsewhere: Send;
+  /** The server has begun two responses with the same id, of which one may be that of another user. */
+  readonly onRepeatedId: () => void;
 }
 
 export class Connection {
-  /** The last response is still in the server's memory for this connection. */
-  private lastResponse: unknown;
+  /** Its last response is still in the server's memory for this connection. */
+  private readonly owner = new FrameOwner();
   private isStored = false;
   private exchange: Exchange | undefined;
   /** Whether the server has the request of the exchange, or is to begin its response by itself. */
   private isAsked = false;
-  /** The responses of this connection, also those of nobody, and the response of each of their items. */
-  private readonly responses = new Set<unknown>();
-  private readonly items = new Map<unknown, unknown>();
   private isClosed = false;
   private readonly opened: Promise<void>;
   private readonly until = asyncScheduler.now() + MAX_AGE;
@@ -93,7 +90,7 @@ export class Connection {
   }
 
   has(response: unknown): boolean {
-    return this.lastResponse !== undefined && this.lastResponse === response;
+    return response !== undefined && this.owner.response === response;
   }
 
   receives(response: string): boolean {
@@ -103,8 +100,7 @@ export class Connection {
   /** The next request contains the input too. */
   steer(response: string, content: readonly JsonValue[]): void {
     if (!this.isStored) {
-      throw new ConfigurationError(
-        'options',
+      throw optionsError(
         'A response that is not stored cannot be steered.',
         'Pass session: true: openai(name, { fetch: sockets.fetch, session: true }).',
       );
@@ -131,8 +127,8 @@ export class Connection {
     });
   }
 
-  close(): void {
-    this.end('It was closed.');
+  close(reason = 'It was closed.'): void {
+    this.end(reason);
     this.socket.close();
   }
 
@@ -206,31 +202,9 @@ export class Connection {
     const event = objectOrEmpty(parseJsonOrText(text));
     if (steeringEvents.has(event['type'])) this.readSteering(event);
     else if (this.exchange) this.readResponse(this.exchange, text, event);
-    else if (event['type'] === 'error') this.close();
+    else if (isError(event)) this.close();
     else if (this.steering.isActive) this.keepEarly(text);
-    else this.begins(event);
-  }
-
-  /** A response begins after its request. One that begins without a request is remembered, since it is never read. */
-  private begins({ type, response }: JsonObject): boolean {
-    const { id } = objectOrEmpty(response);
-    if (!firstEvents.has(type) || id === undefined || this.responses.has(id)) return false;
-    this.responses.add(id);
-    return this.isAsked;
-  }
-
-  /** Late events of another response belong to nobody. */
-  private isOfResponse(exchange: Exchange, event: JsonObject): boolean {
-    const { type, response, response_id, item, item_id } = event;
-    if (type === 'error') return true;
-    const begins = this.begins(event);
-    if (!exchange.hasBegun) return begins;
-    if (begins) this.close(); // items do not say to which of two responses they belong
-    const id = objectOrEmpty(response)['id'] ?? response_id;
-    const itemId = objectOrEmpty(item)['id'] ?? item_id;
-    if (item !== undefined && !this.items.has(itemId)) this.items.set(itemId, this.lastResponse);
-    const isOfItem = itemId === undefined || this.items.get(itemId) === this.lastResponse;
-    return isOfItem && (id === undefined || id === this.lastResponse);
+    else this.owner.begins(event);
   }
 
   private readSteering(event: JsonObject): void {
@@ -241,22 +215,32 @@ export class Connection {
   }
 
   private readResponse(exchange: Exchange, text: string, event: JsonObject): void {
-    if (!this.isOfResponse(exchange, event)) return;
-    if (!exchange.hasBegun) {
-      const response = objectOrEmpty(event['response']);
-      this.lastResponse = response['id'];
-      this.isStored = response['store'] !== false;
-      this.expected = undefined;
+    const isFirst = this.isAsked && !exchange.hasBegun;
+    if (isFirst && this.owner.repeats(event)) {
+      this.options.onRepeatedId();
+      this.close(`The server began two responses with the id ${JSON.stringify(this.owner.response)}.`);
     }
+    const isFailure = isError(event) || (isFirst && isNotJson(text));
+    if (!isFailure && !this.isOfResponse(exchange, event)) return;
     exchange.next(text, event);
-    if (!lastEvents.has(event['type'])) return;
+    if (!isFailure && !endEvents.has(event['type'])) return;
     this.abortListener.unsubscribe();
     exchange.end();
     this.exchange = undefined;
     this.isAsked = false;
-    // After an error, nobody knows what the server still sends.
-    if (event['type'] === 'error' || asyncScheduler.now() > this.until) this.close();
+    // After a failure, nobody knows what the server still sends.
+    if (isFailure || asyncScheduler.now() > this.until) this.close();
     else this.closeAfter(this.steering.isActive ? STEERED_IDLE : this.options.idle);
+  }
+
+  private isOfResponse({ hasBegun }: Exchange, event: JsonObject): boolean {
+    const begins = this.owner.begins(event, hasBegun) && this.isAsked;
+    if (begins && hasBegun) this.close(); // items do not say to which of two responses they belong
+    if (hasBegun || !begins) return hasBegun && this.owner.owns(event);
+    this.owner.begin(event);
+    this.isStored = objectOrEmpty(event['response'])['store'] !== false;
+    this.expected = undefined;
+    return true;
   }
 
   private closeAfter(time: number): void {

@@ -1,4 +1,7 @@
-import { isRecord, type JsonObject } from '../../core/json/json.js';
+import { nonEmptyString, objectOrEmpty, parseJsonOrText, isJsonObject } from '../../core/json/json.js';
+import type { JsonObject } from '../../core/json/json.js';
+import { isKeepAlive } from '../../protocol/decodeFrames.js';
+import { isErrorEvent } from './finish.js';
 
 export interface Exchange {
   readonly hasBegun: boolean;
@@ -31,7 +34,7 @@ export function createExchange(
     next(text, event) {
       const isFirst = !hasBegun;
       hasBegun = true;
-      if (isFirst && event['type'] === 'error') resolve(errorResponse(event));
+      if (isFirst && isError(event)) resolve(errorResponse(event));
       else if (isFirst) begin();
       body?.enqueue(encoder.encode(`data: ${text.replace(/[\r\n]+/g, ' ')}\n\n`));
     },
@@ -54,8 +57,16 @@ const statuses: ReadonlyMap<unknown, number> = /* @__PURE__ */ new Map([
 
 function errorResponse(event: JsonObject): Response {
   const { type: _, status, error, ...fields } = event;
-  const details = isRecord(error) ? error : fields;
-  const known = statuses.get(details['code']) ?? 400;
+  const details = error ?? fields;
+  const known = statuses.get(objectOrEmpty(details)['code']) ?? 400;
   const isStatus = typeof status === 'number' && status >= 400 && status < 600; // a Response refuses others
   return Response.json({ error: details }, { status: isStatus ? status : known });
+}
+
+export const isError = (event: JsonObject): boolean => isErrorEvent(nonEmptyString(event['type']), event);
+
+/** What HTTP refuses too. `[DONE]` may be the late end of the response before. */
+export function isNotJson(text: string): boolean {
+  const line = text.trim();
+  return line !== '' && line !== '[DONE]' && !isKeepAlive(line) && !isJsonObject(parseJsonOrText(line));
 }

@@ -49,8 +49,10 @@ export interface WebSocketTransport {
  * A connection has one response at a time: concurrent requests open several. The next turn prefers the connection that
  * has its previous response. Errors, retries and timeouts are those of HTTP: a connection that breaks is a request that
  * was interrupted, and an error that the server sends first has its status. Unsubscribing closes the connection, which
- * is the only way to end a response; so does an error. Late events of another response are ignored. A request that is
- * not answered at all ends after 300 s, or after `timeout.first`: there is no proxy or runtime that ends it.
+ * is the only way to end a response; so does an error. Late events of another response are ignored. If a server begins
+ * a second response with the id of the first one, nobody knows whose it is: the request fails with an interruption, and
+ * each later one to that server has a connection of its own. A request that is not answered at all ends after 300 s, or after
+ * `timeout.first`: there is no proxy or runtime that ends it.
  *
  * ```ts
  * import WebSocket from 'ws'; // or the global one of Node 22, Bun or Deno
@@ -71,12 +73,15 @@ export function webSocketTransport(
 ): WebSocketTransport {
   requireNumber('idle', idle, 0);
   const connections = new Set<Connection>();
+  /** The servers whose responses have the same id: each has a connection of its own. */
+  const repeating = new Set<string>();
 
   const senderOf = (address: string, headers: Readonly<Record<string, string>>): Send => {
     const key = JSON.stringify([address, headers]);
     const connect = (): Connection => {
       const created = new Connection(new webSocket(address.replace(/^http/, 'ws'), { headers }), {
-        ...{ key, idle, sendElsewhere: send },
+        ...{ key, idle: repeating.has(key) ? 0 : idle, sendElsewhere: send },
+        onRepeatedId: () => repeating.add(key),
         onClose: () => connections.delete(created),
       });
       connections.add(created);
@@ -86,7 +91,8 @@ export function webSocketTransport(
       // The class may throw.
       new Promise((resolve) => {
         const previous = body['previous_response_id'];
-        const free = [...connections].filter((one) => one.key === key && one.isFreeFor(previous));
+        const isUsable = (one: Connection) => one.key === key && !repeating.has(key) && one.isFreeFor(previous);
+        const free = [...connections].filter(isUsable);
         const connection = free.find((one) => one.has(previous)) ?? free[0] ?? connect();
         resolve(connection.request(body, signal));
       });

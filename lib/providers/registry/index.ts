@@ -8,7 +8,7 @@ import { openai } from '../openai.js';
 import { createOpenaiChat } from '../openaiChat.js';
 import { openrouter } from '../openrouter.js';
 import { together } from '../together.js';
-import { ConfigurationError } from '../../core/errors.js';
+import { modelError } from '../../core/errors.js';
 import type { Model } from '../../core/model.js';
 import type { OpenModelOptions } from '../httpModel.js';
 import { createRegistry } from './registry.js';
@@ -90,8 +90,7 @@ function createBuiltInRegistry(): Registry {
  */
 export function modelByName(name: string, options?: OpenModelOptions): Model {
   if (/^\s*openai-responses\s*([:/]|$)/i.test(name)) {
-    throw new ConfigurationError(
-      'model',
+    throw modelError(
       `The provider "openai-responses" (${JSON.stringify(name)}) is called "openai" now.`,
       'Write "openai:gpt-6.1-terra". OpenAI\'s Chat Completions are "openai-chat".',
     );

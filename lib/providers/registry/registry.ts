@@ -1,4 +1,4 @@
-import { ConfigurationError } from '../../core/errors.js';
+import { ConfigurationError, modelError } from '../../core/errors.js';
 import { omitUndefined } from '../../core/json/json.js';
 import type { Capabilities, Model } from '../../core/model.js';
 import type { OpenModelOptions } from '../httpModel.js';
@@ -99,8 +99,7 @@ function splitName(name: string): { readonly provider: string; readonly model: s
   const separator = name.search(/[:/]/);
   const provider = normalize(separator === -1 ? name : name.slice(0, separator));
   if (provider !== '') return { provider, model: separator === -1 ? '' : name.slice(separator + 1).trim() };
-  throw new ConfigurationError(
-    'model',
+  throw modelError(
     `"${name}" does not name a provider.`,
     'Write "provider:model", for example "openai:gpt-6.1-terra".',
   );
@@ -114,15 +113,13 @@ const nameInUseError = (name: string) =>
   );
 
 const missingModelError = (name: string, provider: string) =>
-  new ConfigurationError(
-    'model',
+  modelError(
     `"${name}" does not name a model, and ${provider} has no default model.`,
     `Name a model: "${provider}:...".`,
   );
 
 const unknownProviderError = (name: string, provider: string, knownProviders: string) =>
-  new ConfigurationError(
-    'model',
+  modelError(
     `There is no provider "${provider}" ("${name}"). The registered providers are: ${knownProviders}.`,
     'Use one of these, or call registerProvider.',
   );

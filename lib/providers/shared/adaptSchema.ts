@@ -1,4 +1,4 @@
-import { ConfigurationError } from '../../core/errors.js';
+import { schemaError } from '../../core/errors.js';
 import { asArray, isJsonObject, omit, type JsonObject, type JsonSchema, type JsonValue } from '../../core/json/json.js';
 import { list, resolveReference } from '../../core/objectRoot.js';
 import { describeConstraints, mapSubschemas } from './mapSchema.js';
@@ -150,8 +150,7 @@ function requireNoCycle(root: JsonObject, defs: JsonObject, api: string, subject
 }
 
 function unsupported(subject: string, path: string, keyword: string, api: string, what: string, instead: string) {
-  return new ConfigurationError(
-    'schema',
+  return schemaError(
     `${subject}: ${api} does not accept ${what} (${keyword} at "${path}").`,
     `Describe the value differently, for example as ${instead}.`,
   );

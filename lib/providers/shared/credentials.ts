@@ -1,6 +1,7 @@
 import { defer, forkJoin, map, Observable, take, throwIfEmpty, type Subscriber } from 'rxjs';
 import { ConfigurationError } from '../../core/errors.js';
 import { deferCall } from '../../core/deferCall.js';
+import { requireOptions } from '../../core/requireOptions.js';
 import { settled } from '../../core/settled.js';
 import { mergeHeaders } from '../../protocol/request.js';
 import { secretsOf } from '../../protocol/secrets.js';
@@ -58,6 +59,8 @@ function openWith<T>(
   userHeaders: Headers | undefined,
   optionKey: string | undefined,
 ): Observable<T> {
+  const given = { headers: userHeaders ?? undefined, apiKey: optionKey ?? undefined };
+  requireOptions(`a request of ${sources.provider}`, given, { headers: 'object', apiKey: 'string' });
   const headers = userHeaders ? mergeHeaders(userHeaders) : {};
   const hasCredentials = Object.keys(headers).some((name) => credentialHeader.test(name) && headers[name]?.trim());
   return open({ headers, key: hasCredentials ? undefined : chooseKey(sources, optionKey, headers) });

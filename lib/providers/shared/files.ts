@@ -1,4 +1,4 @@
-import { ConfigurationError } from '../../core/errors.js';
+import { ConfigurationError, optionsError } from '../../core/errors.js';
 import { omitUndefined } from '../../core/json/json.js';
 import type { FilePart, Part } from '../../core/message.js';
 import type { OfType } from '../../core/typesOf.js';
@@ -44,11 +44,7 @@ function decodeText(data: string, mediaType: string): string {
 }
 
 export const invalidFile = (mediaType: string, problem: string): ConfigurationError =>
-  new ConfigurationError(
-    'options',
-    `The data of a ${mediaType} file ${problem}.`,
-    'Build the part with filePart(bytes, mediaType).',
-  );
+  optionsError(`The data of a ${mediaType} file ${problem}.`, 'Build the part with filePart(bytes, mediaType).');
 
 export const isImageFile = ({ mediaType }: FilePart): boolean => baseMediaType(mediaType).startsWith('image/');
 

@@ -1,4 +1,4 @@
-import { ConfigurationError } from '../../core/errors.js';
+import { capabilityError } from '../../core/errors.js';
 import { nonEmptyString, omitUndefined, type JsonObject } from '../../core/json/json.js';
 import type { Message } from '../../core/message.js';
 import type { Capabilities, Thinking, ThinkingEffort } from '../../core/model.js';
@@ -82,8 +82,7 @@ export function encodeThinking(model: string, thinking: Thinking): JsonObject {
 /** For the Flash models of Gemini 3, `minimal` is the lowest level. */
 function encodeNoThinking(model: string, hasLevels: boolean): JsonObject {
   if (alwaysThinks(model)) {
-    throw new ConfigurationError(
-      'capability',
+    throw capabilityError(
       `google:${model} always thinks; thinking cannot be turned off.`,
       "Use a Flash model before Gemini 4, or a low effort: thinking: { effort: 'low' }.",
     );

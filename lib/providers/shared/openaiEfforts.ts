@@ -1,4 +1,4 @@
-import { ConfigurationError } from '../../core/errors.js';
+import { capabilityError } from '../../core/errors.js';
 import type { ThinkingEffort } from '../../core/model.js';
 import { lookUpEffort } from './thinkingEffort.js';
 
@@ -33,8 +33,7 @@ export function checkOpenAiEffort(provider: string, model: string, effort: Think
 
 export function checkOpenAiNoThinking(provider: string, model: string): void {
   if (!findFamily(model)?.alwaysThinks) return;
-  throw new ConfigurationError(
-    'capability',
+  throw capabilityError(
     `${provider}:${model} always thinks; thinking cannot be turned off.`,
     "Use a low effort: thinking: { effort: 'low' }, or another model.",
   );

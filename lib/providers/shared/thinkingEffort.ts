@@ -1,4 +1,4 @@
-import { ConfigurationError } from '../../core/errors.js';
+import { ConfigurationError, optionsError } from '../../core/errors.js';
 import type { ThinkingEffort } from '../../core/model.js';
 
 /**
@@ -16,16 +16,14 @@ export function lookUpEffort<T>(
 ): T {
   const names = Object.keys(levels);
   if (names.includes(effort)) return levels[effort] as T; // the key exists
-  throw new ConfigurationError(
-    'options',
+  throw optionsError(
     `${model} has no thinking effort "${effort}".`,
     names.length > 0 ? `Pass one of: ${names.join(', ')}.` : 'Omit thinking.',
   );
 }
 
 export function unsupportedBudgetError(provider: string, budget: number): ConfigurationError {
-  return new ConfigurationError(
-    'options',
+  return optionsError(
     `${provider} does not support a budget for thinking (${budget} tokens).`,
     "Pass an effort: thinking: { effort: 'low' }; or limit the output, including thinking, with maxOutputTokens.",
   );

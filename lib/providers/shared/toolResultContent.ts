@@ -1,4 +1,4 @@
-import { ConfigurationError } from '../../core/errors.js';
+import { ConfigurationError, capabilityError } from '../../core/errors.js';
 import { isRecord, type JsonValue } from '../../core/json/json.js';
 import { editedArgumentsNote, type FilePart, type Part, type ToolResultPart } from '../../core/message.js';
 import { resultText } from './encode.js';
@@ -48,8 +48,7 @@ export function unsupportedResultFileError(
   tool: string,
   { mediaType }: FilePart,
 ): ConfigurationError {
-  return new ConfigurationError(
-    'capability',
+  return capabilityError(
     `${provider} does not accept ${mediaType} files in tool results (tool "${tool}").`,
     'Return a text or a URL from the tool, or use a model that reads files in tool results.',
   );

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
-import { filter, lastValueFrom, of, reduce } from 'rxjs';
+import { filter, lastValueFrom, of, reduce, toArray } from 'rxjs';
 import { isText } from '../../../lib/core/eventGuards.js';
 import { userMessage } from '../../../lib/core/message.js';
 import type { Model } from '../../../lib/core/model.js';
@@ -10,6 +10,7 @@ import { scriptedModel } from '../../../lib/testing/index.js';
 import { Connection, type WebSocketLike } from '../../../lib/providers/openaiResponses/webSocketConnection.js';
 import { userMessageOf } from '../../../lib/providers/openaiResponses/steering.js';
 import type { JsonObject } from '../../../lib/core/json/json.js';
+import type { RetryOptions } from '../../../lib/protocol/retryRequest.js';
 import { observe } from '../../support/observe.js';
 
 const itemOf = (who: string, text: string) => ({
@@ -41,10 +42,14 @@ const answer = (who: string) => [created(who), added(who), delta(who), completed
 
 type Frames = readonly object[];
 
+/** OpenAI numbers the events of each response. */
+const numbered = (frames: Frames): Frames => frames.map((frame, at) => ({ sequence_number: at, ...frame }));
+
 /** What a server does with a request: the events that it sends, and those that come after the end of the response. */
 const habits: Record<string, (who: string) => readonly [Frames, Frames]> = {
   answers: (who) => [answer(who), []],
   'answers twice': (who) => [answer(who), answer(who)],
+  'answers, and sends the same events again': (who) => [answer(who), numbered(answer(who))],
   'answers, and completes again': (who) => [answer(who), [completed(who)]],
   'answers, with a late delta': (who) => [answer(who), [delta(who)]],
   'answers, with a late item': (who) => [answer(who), [added(who), delta(who)]],
@@ -80,7 +85,9 @@ const serverOf = (habitOf: (who: string) => string, time: Time) =>
 
     send(data: string): void {
       const who = /I am (\w+)/.exec(data)?.[1] ?? '';
-      const [now, after] = habits[habitOf(who)]?.(who) ?? [[], []];
+      const [own, late] = habits[habitOf(who)]?.(who) ?? [[], []];
+      const all = numbered([...own, ...late]);
+      const [now, after] = [all.slice(0, own.length), all.slice(own.length)];
       const before = time === 'within the next' ? now.slice(0, 1) : [];
       const frames = [...before, ...this.late, ...now.slice(before.length), ...(time === 'at once' ? after : [])];
       this.late = time === 'at once' ? [] : after;
@@ -99,11 +106,14 @@ afterEach(() => {
   for (const sockets of opened.splice(0)) sockets.close();
 });
 
-function modelOf(socket: new () => WebSocketLike, timeout = {}) {
+function modelOf(socket: new () => WebSocketLike, timeout = {}, retry: false | RetryOptions = false) {
   const sockets = webSocketTransport(socket);
   opened.push(sockets);
-  return openai('m', { apiKey: 'none', retry: false, fetch: sockets.fetch, timeout });
+  return openai('m', { apiKey: 'none', retry, fetch: sockets.fetch, timeout });
 }
+
+/** For a server that begins a response with the id of the one before. */
+const again = { count: 1, initialDelay: 0 };
 
 const textOf = (model: Model, who: string) =>
   lastValueFrom(
@@ -122,7 +132,7 @@ describe('webSocketTransport', () => {
     'webSocketTransport keeps users apart: the first one $first, the second one $second, late events $time',
     async ({ first, second, time }) => {
       const habitOf = (who: string) => ({ ann: first, bob: second })[who] ?? 'answers';
-      const model = modelOf(serverOf(habitOf, time));
+      const model = modelOf(serverOf(habitOf, time), {}, again);
       for (const who of ['ann', 'bob', 'carol']) {
         const text = await textOf(model, who);
         if (habitOf(who).startsWith('answers')) expect(text).toBe(`text of ${who}`);
@@ -247,7 +257,13 @@ async function steered(sendElsewhere = () => Promise.reject(new Error('elsewhere
     send: (data) => sent.push(JSON.parse(data) as JsonObject),
     ...{ close, onopen: undefined, onmessage: undefined, onerror: undefined, onclose: undefined },
   };
-  const connection = new Connection(socket, { key: '', idle: 60_000, onClose: () => undefined, sendElsewhere });
+  const connection = new Connection(socket, {
+    key: '',
+    idle: 60_000,
+    onClose: () => undefined,
+    sendElsewhere,
+    onRepeatedId: jest.fn(),
+  });
   opened.push(connection);
   const tell = (...frames: Frames) => {
     for (const frame of frames) (socket.onmessage as (event: object) => void)({ data: JSON.stringify(frame) });
@@ -361,5 +377,180 @@ describe('webSocketTransport', () => {
     for (const url of urls) await transport.fetch(url, post('I am ann'));
     steer(transport).unsubscribe();
     expect(sent.filter((data) => data.includes('response.steer'))).toHaveLength(count);
+  });
+});
+
+/** What a server sends for a response with one kind of output, besides its begin and end. */
+const kinds: Record<string, (who: string) => Frames> = {
+  text: (who) => [added(who), delta(who), { ...delta(who), delta: ' and more' }],
+  refusal: (who) => [added(who), { ...delta(who), type: 'response.refusal.delta' }],
+  call: (who) => [
+    ...[added(who)].map((frame) => ({ ...frame, item: callOf(who) })),
+    { ...delta(who), type: 'response.function_call_arguments.delta', delta: `{"who":"${who}"}` },
+    { type: 'response.output_item.done', output_index: 0, item: { ...callOf(who), arguments: `{"who":"${who}"}` } },
+  ],
+  reasoning: (who) => [
+    {
+      type: 'response.output_item.added',
+      output_index: 0,
+      item: { type: 'reasoning', id: `item-${who}`, summary: [] },
+    },
+    { ...delta(who), type: 'response.reasoning_summary_text.delta', summary_index: 0 },
+  ],
+  'two texts at once': (who) => [
+    ...[added(who), { ...added(`${who}2`), output_index: 1 }],
+    ...[delta(who), { ...delta(`${who}2`), output_index: 1 }, delta(who), { ...delta(`${who}2`), output_index: 1 }],
+  ],
+};
+const callOf = (who: string) => ({ type: 'function_call', id: `item-${who}`, call_id: `c-${who}`, name: 'f' });
+const endOf = (who: string, output: Frames) => ({
+  type: 'response.completed',
+  response: { id: `r-${who}`, status: 'completed', store: true, output, usage: { input_tokens: 3, output_tokens: 3 } },
+});
+
+/** The ids of a server: the JSON of a frame, of a response of which it is the frame with this index. */
+const ids: Record<string, (json: string, at: number) => string> = {
+  unique: (json) => json,
+  'the same for the items of each response': (json) => json.replace(/item-[a-z]+/g, 'msg_'),
+  'different in each frame of an item': (json, at) => json.replace(/"item-([a-z0-9]+)"/g, `"$1-${at}"`),
+  'none for responses': (json) => json.replace(/"id":"r-[a-z]+",/, '').replace(/item-[a-z]+/g, 'msg_'),
+  'the same for all responses': (json) => json.replace(/"r-[a-z]+"/, '"r"').replace(/item-[a-z]+/g, 'msg_'),
+};
+const numbers: Record<string, (frame: object, at: number) => object> = {
+  'one by one': (frame, at) => ({ sequence_number: at, ...frame }),
+  'always 0': (frame) => ({ sequence_number: 0, ...frame }),
+  none: (frame) => frame,
+};
+/** Late frames of the response before, within the next one: after the frame with this index. */
+const lateFrames: Record<string, (who: string) => readonly [number, Frames]> = {
+  none: () => [0, []],
+  'a delta before the item': (who) => [0, [delta(who)]],
+  'all of it before the item': (who) => [0, answer(who)],
+  'the end after the item': (who) => [1, [completed(who)]],
+};
+
+const cells = Object.keys(kinds).flatMap((kind) =>
+  Object.keys(ids).flatMap((id) =>
+    Object.keys(numbers).flatMap((number) =>
+      ['empty', 'full', 'unannounced'].map((output) => ({ kind, id, number, output })),
+    ),
+  ),
+);
+
+describe('webSocketTransport', () => {
+  const users = ['ann', 'bob', 'carol'];
+  const framesOf = ({ kind, id, number, output }: (typeof cells)[number], who: string) => {
+    const events = kinds[kind]?.(who) ?? [];
+    const announced = events.filter((frame) => output !== 'unannounced' || !('item' in frame));
+    const full = kind === 'text' ? [itemOf(who, `text of ${who} and more`)] : [];
+    return [created(who), ...announced, endOf(who, output === 'full' ? full : [])]
+      .map((frame, at) => JSON.stringify(numbers[number]?.(frame, at)))
+      .map((json, at) => ids[id]?.(json, at) ?? json);
+  };
+  const read = (model: Model, who: string) =>
+    lastValueFrom(model.stream({ messages: [userMessage(`I am ${who}`)] }).pipe(toArray()));
+  /** A class of sockets. Its server sends late frames of a response within the next one of the same connection. */
+  const socketOf = (cell: (typeof cells)[number], late: string, sent: string[][]) =>
+    class extends serverOf(() => 'answers', 'at once') {
+      private readonly received: string[] = [];
+      constructor() {
+        super();
+        sent.push(this.received);
+      }
+      override send(data: string): void {
+        const who = users.find((name) => data.includes(name)) ?? '';
+        const before = this.received.at(-1);
+        this.received.push(who);
+        const [at, frames] = before === undefined ? [0, []] : (lateFrames[late]?.(before) ?? [0, []]);
+        const texts = framesOf(cell, who);
+        const others = frames.map((frame, index) => ids[cell.id]?.(JSON.stringify(frame), index) ?? '');
+        queueMicrotask(() => {
+          for (const text of [...texts.slice(0, at + 1), ...others, ...texts.slice(at + 1)])
+            (this.onmessage as (event: object) => void)({ data: text });
+        });
+      }
+    };
+  const overHttp = (cell: (typeof cells)[number], who: string) => {
+    const body = framesOf(cell, who).map((text) => `data: ${text}\n\n`);
+    const fetch = () =>
+      Promise.resolve(new Response(body.join(''), { headers: { 'content-type': 'text/event-stream' } }));
+    return read(openai('m', { apiKey: 'none', fetch }), who);
+  };
+
+  it.each(cells)(
+    'webSocketTransport reads what HTTP reads: $kind, ids $id, numbers $number, output $output',
+    async (cell) => {
+      const sent: string[][] = [];
+      const model = modelOf(socketOf(cell, 'none', sent), {}, again);
+      for (const who of users) {
+        const chunks = await read(model, who);
+        expect(chunks.filter(({ type }) => type !== 'retry')).toEqual(await overHttp(cell, who));
+        if (cell.output !== 'unannounced')
+          expect(JSON.stringify(chunks.filter(({ type }) => type !== 'metadata'))).toContain(who);
+      }
+      const isRepeated = cell.id === 'the same for all responses';
+      expect(sent).toEqual(isRepeated ? [['ann', 'bob'], ['bob'], ['carol']] : [users]);
+    },
+  );
+
+  it.each(
+    cells
+      .filter(({ id, output }) => output !== 'unannounced' && /unique|the items of each/.test(id))
+      .flatMap((cell) => Object.keys(lateFrames).map((late) => ({ ...cell, late }))),
+  )(
+    'webSocketTransport drops late frames: $late; $kind, ids $id, numbers $number, output $output',
+    async ({ late, ...cell }) => {
+      const model = modelOf(socketOf(cell, late, []));
+      for (const who of users) expect(await read(model, who)).toEqual(await overHttp(cell, who));
+    },
+  );
+
+  it.each([
+    ['<html>Sign in</html>', ': "Sign in"'],
+    ['null', ': "null"'],
+    ['42', ': "42"'],
+    ['[]', ''],
+    ['{"type":', ''],
+  ])('webSocketTransport fails at once for a first frame that is not a JSON object: %s', async (first, quoted) => {
+    const close = jest.fn();
+    const server = class extends serverOf(() => 'answers', 'at once') {
+      override send(data: string): void {
+        queueMicrotask(() => (this.onmessage as (event: object) => void)({ data: first }));
+        super.send(data);
+      }
+      override close = close;
+    };
+    const error: unknown = await read(modelOf(server), 'ann').catch((thrown: unknown) => thrown);
+    expect(String(error)).toContain(`ProtocolError: openai sent an event that is not a JSON object${quoted}.`);
+    expect(close).toHaveBeenCalledTimes(1);
+  });
+
+  it.each(['', 'ping', ': keep-alive', '[DONE]', '{"type":"keepalive"}', '{}'])(
+    'webSocketTransport ignores a first frame that says nothing: %j',
+    async (first) => {
+      const server = class extends serverOf(() => 'answers', 'at once') {
+        override send(data: string): void {
+          queueMicrotask(() => (this.onmessage as (event: object) => void)({ data: first }));
+          super.send(data);
+        }
+      };
+      const model = modelOf(server);
+      for (const who of users) expect(await textOf(model, who)).toBe(`text of ${who}`);
+    },
+  );
+
+  it.each([{ error: { message: 'Refused.' } }, { error: 'Refused.' }, { type: 'response.error', message: 'Refused.' }])(
+    'webSocketTransport fails at once for an error without the type of one: %j',
+    async (frame) => {
+      habits['errs'] = () => [[frame], []];
+      expect(await textOf(modelOf(serverOf(() => 'errs', 'at once')), 'ann')).toMatch(/^Error: .*Refused\./);
+    },
+  );
+
+  it('webSocketTransport fails at once if a response has the id of the one before', async () => {
+    habits['repeats'] = () => [answer('ann'), []];
+    const model = modelOf(serverOf(() => 'repeats', 'at once'));
+    const texts = [await textOf(model, 'ann'), await textOf(model, 'bob'), await textOf(model, 'carol')];
+    expect(texts).toEqual(['text of ann', expect.stringContaining('two responses with the id "r-ann"'), 'text of ann']);
   });
 });
