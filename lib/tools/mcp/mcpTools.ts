@@ -3,7 +3,7 @@ import { catchError, concatMap, defer, map, of, throwError } from 'rxjs';
 import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
 import { markAsking } from '../../core/askingTool.js';
 import { ConfigurationError, ProtocolError } from '../../core/errors.js';
-import { omit, type JsonObject, type JsonSchema, type JsonValue } from '../../core/json/json.js';
+import { isRecord, omit, type JsonObject, type JsonSchema, type JsonValue } from '../../core/json/json.js';
 import type { Progress } from '../../core/progress.js';
 import type { Tool, ToolContext } from '../../core/tool.js';
 import { askTool } from '../askTool.js';
@@ -12,7 +12,6 @@ import { callTool, type McpContext, type McpProgress } from './callTool.js';
 import { McpSession, type McpCallOptions, type McpClient } from './client.js';
 import { needsSignIn } from './needsSignIn.js';
 import { redactThrown } from '../../protocol/redact.js';
-import { replacement, spellings } from '../../protocol/secrets.js';
 import { stateOf, type McpSignIn } from './mcpSignIn.js';
 import { isDeeperThan } from '../../core/json/depth.js';
 import { watchTools } from './listTools.js';
@@ -152,18 +151,13 @@ export function mcpTools(
   );
 }
 
-/** A server may repeat a token that it has received, also in a result. Shorter ones could be words, digits a number. */
-function hideSecrets<T>(signIn: McpSignIn | undefined, value: T): T {
-  const spelled = spellings(stateOf(signIn)?.secrets() ?? []).filter((text) => text.length > 7 && /\D/.test(text));
-  if (spelled.length === 0) return value;
-  const text = JSON.stringify(value ?? null);
-  const hidden = spelled.reduce((all, secret) => all.replaceAll(secret, replacement), text);
-  return hidden === text ? value : (JSON.parse(hidden) as T);
-}
+/** A server may repeat a token that it knows, also in a result. */
+const hideSecrets = <T>(signIn: McpSignIn | undefined, value: T): T => stateOf(signIn)?.secrets.hide(value) ?? value;
 
 const redactErrors = <T>(signIn: McpSignIn | undefined): MonoTypeOperatorFunction<T> =>
   catchError((thrown: unknown) => {
-    const secrets = stateOf(signIn)?.secrets() ?? [];
+    if (isRecord(thrown) && 'data' in thrown) Reflect.set(thrown, 'data', hideSecrets(signIn, thrown['data']));
+    const secrets = stateOf(signIn)?.secrets.values ?? [];
     return throwError(() => redactThrown(thrown, { provider: 'mcp', secrets, debug: true }));
   });
 
