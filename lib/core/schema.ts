@@ -1,3 +1,4 @@
+import { requireSync } from './options.js';
 import { ConfigurationError, errorText } from './errors.js';
 import { isRecord, isWeakKey, omit, type JsonObject, type JsonSchema, type JsonValue } from './json/json.js';
 
@@ -102,11 +103,13 @@ export function validate<T>(schema: Schema<T>, value: JsonValue): Validation<T> 
   }
   if (!isRecord(value)) return { invalid: `expected an object, got ${typeName(value)}` };
   if (!schema.validate) return withRequiredKeys<T>(schema, value);
+  let validated: T;
   try {
-    return { value: schema.validate(value) };
+    validated = schema.validate(value);
   } catch (error) {
     return { invalid: errorText(error) };
   }
+  return { value: requireSync('validate', validated) };
 }
 
 function withRequiredKeys<T>({ required }: PlainSchema<unknown>, value: JsonObject): Validation<T> {

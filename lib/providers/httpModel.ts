@@ -26,6 +26,7 @@ import { conversationTexts } from './shared/conversationTexts.js';
 import type { OpenTextOptions } from './shared/openText.js';
 import { placeResultFiles } from './shared/resultFiles.js';
 import { createSendable, type ToSendable } from './shared/sendable.js';
+import { requireSync } from '../core/options.js';
 
 type RoutedRequest = Pick<WireRequest, 'path' | 'body'>;
 
@@ -283,7 +284,7 @@ function createRequest(
   path = encoded.path,
 ): RoutedRequest {
   const overrides = request.providerOptions?.[definition.provider];
-  return route({ path, body: overrides ? mergeJson(encoded.body, overrides) : encoded.body });
+  return requireSync('route', route({ path, body: overrides ? mergeJson(encoded.body, overrides) : encoded.body }));
 }
 
 /** Mostly an environment variable that is not set. The default URL would get a key that is meant for another server. */

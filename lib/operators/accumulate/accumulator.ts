@@ -4,6 +4,7 @@ import type { ToolCallEvent } from '../../core/event.js';
 import type { UsedIds } from '../../core/usedIds.js';
 import { isEmptyFragment, PendingToolCall } from './pendingToolCall.js';
 import * as rules from './fragmentRules.js';
+import { requireSync } from '../../core/options.js';
 
 export interface AccumulateOptions {
   /** Ids that a new call must not reuse; a function is called at the first call. Default: none. */
@@ -144,7 +145,8 @@ export class ToolCallAccumulator {
 
   private generateId(): string {
     let id = '';
-    for (let attempt = 0; !this.isNew(id); attempt++) id = attempt < MAX_ATTEMPTS ? this.newId() : nanoid();
+    for (let attempt = 0; !this.isNew(id); attempt++)
+      id = attempt < MAX_ATTEMPTS ? requireSync('newId', this.newId()) : nanoid();
     return id;
   }
 

@@ -15,6 +15,8 @@ import { redactThrown } from '../../protocol/redact.js';
 import { stateOf, type McpSignIn } from './mcpSignIn.js';
 import { isDeeperThan } from '../../core/json/depth.js';
 import { watchTools } from './listTools.js';
+import { requireAnswer, requireSync } from '../../core/options.js';
+import { reportRejection } from '../../core/reportUnhandled.js';
 
 export interface McpToolsOptions extends McpCallOptions {
   /** Precedes the name of each tool: the tools of two servers may have the same names. Default: none. */
@@ -170,9 +172,9 @@ function toTools(
   // A tool may be on two pages if the list changed between them.
   const distinct = [...new Map(callable.map((definition) => [definition.name, definition])).values()];
   const definitions = distinct.filter((definition) => {
-    if (!filter(definition)) return false;
+    if (!requireAnswer('filter', filter(definition))) return false;
     const isUsable = !isDeeperThan(definition.inputSchema, MAX_SCHEMA_DEPTH);
-    if (!isUsable) onSkip?.(definition, tooDeepError(definition));
+    if (!isUsable) reportRejection(onSkip?.(definition, tooDeepError(definition)));
     return isUsable;
   });
   const names = toValidNames(definitions.map(({ name }) => prefix + name));
@@ -180,7 +182,7 @@ function toTools(
     markAsking<McpTool>(
       {
         name: names[index] ?? definition.name,
-        description: describe(definition),
+        description: requireSync('describe', describe(definition)),
         parameters: toParameters(definition),
         definition,
         // A call that has begun is repeated after a crash, as without the option.

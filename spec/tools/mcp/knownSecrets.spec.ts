@@ -169,7 +169,8 @@ const spellings: readonly ((value: string) => string)[] = [
 
 const stringsOf = (value: unknown): readonly string[] => {
   if (typeof value === 'string') return [value];
-  if (value instanceof Error) return stringsOf({ ...value, message: value.message, stack: value.stack });
+  if (value instanceof Error)
+    return stringsOf({ ...Object.fromEntries(Object.entries(value)), message: value.message, stack: value.stack });
   return isRecord(value) || Array.isArray(value)
     ? Object.entries(value).flatMap(([name, inner]) => [name, ...stringsOf(inner)])
     : [];
@@ -220,7 +221,9 @@ describe('KnownSecrets', () => {
   };
 
   const eventsOf = async (answer: Answer) => {
-    const sample = jest.fn((_: JsonObject) => of<JsonObject>({ role: 'assistant', content: [], model: 'm' }));
+    const sample = jest.fn((params: JsonObject) =>
+      of<JsonObject>({ role: 'assistant', content: [], model: typeof params }),
+    );
     const tools = await firstValueFrom(mcpTools(client, { signIn, requests: { 'sampling/createMessage': sample } }));
     const agent = createAgent({
       model: scriptedModel(({ messages }) => (messages.length > 1 ? 'Done.' : [toolCall('mail')])),
