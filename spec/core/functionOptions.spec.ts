@@ -59,9 +59,7 @@ const text = of<root.Chunk>({ type: 'text', text: 'Hi' });
 /** Whose value is used at once: by the interface and the name of the option. */
 const refused: Readonly<Record<string, Use>> = {
   'AccumulateOptions.newId': (newId) =>
-    from<root.Chunk[]>([fragment, { type: 'finish', reason: 'toolCalls' }]).pipe(
-      root.accumulateToolCalls({ newId } as object),
-    ),
+    from<root.Chunk[]>([fragment, { type: 'finish', reason: 'toolCalls' }]).pipe(root.accumulateToolCalls({ newId })),
   'AgentToolOptions.prompt': (prompt) =>
     call(
       root.agentTool(root.createAgent({ model: texts() }), {
@@ -71,7 +69,7 @@ const refused: Readonly<Record<string, Use>> = {
         parameters: { type: 'object' },
       } as never),
     ),
-  'CacheToolOptions.key': (key) => call(root.cacheTool(tool, { key } as object)),
+  'CacheToolOptions.key': (key) => call(root.cacheTool(tool, { key })),
   'CachePromptOptions.key': (key) => ask(root.cachePrompt(sent, { key })),
   'FallbackOptions.when': (when) => ask(root.fallback([failing(), texts()], { when })),
   'FetchAgUiOptions.headers': (headers) => fetchAgUi('https://a.example', {} as never, { headers }),
@@ -84,7 +82,7 @@ const refused: Readonly<Record<string, Use>> = {
     ask(root.openai('m', { apiKey: 'k', route, fetch: () => Promise.resolve(new Response('{}')) })),
   'OutcomeOptions.describeCall': (describeCall) => waiting({ describeCall }),
   'PromptOptions.whenPrompted': (whenPrompted) =>
-    root.createAgent({ model: texts() }).stream('Hi', { whenPrompted, prompts: of('More.') } as object),
+    root.createAgent({ model: texts() }).stream('Hi', { whenPrompted, prompts: of('More.') }),
   'RetryModelOptions.delay': (delay) => ask(root.retryModel(failing(), { delay })),
   'RetryModelOptions.when': (when) => ask(root.retryModel(failing(), { when })),
   'RetryOptions.random': (random) => busy().pipe(retryRequest({ random })),
@@ -143,7 +141,7 @@ function functionOptions(): readonly string[] {
 }
 
 const textOf = (value: unknown): string =>
-  value instanceof Error ? `${value.message} ${textOf(value.cause)}` : (JSON.stringify(value) ?? '');
+  value instanceof Error ? `${value.message} ${textOf(value.cause)}` : String(JSON.stringify(value));
 
 async function outcome(use: Use): Promise<string> {
   const asynchronous = (() => Promise.reject(defect)) as () => never;
