@@ -9,6 +9,7 @@ import { replaceTurnEvent } from '../operators/followUp.js';
 import { stoppedTurn } from './openTurn.js';
 import { interruptible } from './stopRun.js';
 import type { TurnContext } from './orchestrator.js';
+import { requireSync } from '../core/options.js';
 
 /** Options of a run that receives prompts. */
 export interface PromptOptions {
@@ -78,7 +79,7 @@ export function receiverOf(
   whenPrompted: PromptOptions['whenPrompted'],
   { arrivals }: PromptQueue,
 ): ((model: Model) => Model) | undefined {
-  if (typeof whenPrompted === 'function') return (model) => whenPrompted(model, arrivals);
+  if (typeof whenPrompted === 'function') return (model) => requireSync('whenPrompted', whenPrompted(model, arrivals));
   return whenPrompted === 'interrupt' ? (model) => interruptible(model, arrivals) : undefined;
 }
 

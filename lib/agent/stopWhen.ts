@@ -1,7 +1,7 @@
 import { optionsError } from '../core/errors.js';
 import type { RunState } from '../core/event.js';
 import { hasToolResults, toolCallsOf } from '../core/message.js';
-import { requireGiven } from '../core/options.js';
+import { requireGiven, requireAnswer } from '../core/options.js';
 import { costOf, requirePrices, type Prices } from '../core/prices.js';
 import { countRepeatedCalls } from '../core/repeatedCalls.js';
 import type { Usage } from '../core/usage.js';
@@ -129,7 +129,7 @@ export function allOf(...conditions: readonly OneCondition[]): StopCondition {
   const all = conditions.map(toCondition);
   return {
     name: all.map(({ name }) => name).join(' and '),
-    holds: (state, time) => all.length > 0 && all.every((condition) => condition.holds(state, time)),
+    holds: (state, time) => all.length > 0 && all.every((condition) => isMet(condition, state, time)),
   };
 }
 
@@ -138,7 +138,10 @@ export const toConditions = (stopWhen: StopWhen): readonly StopCondition[] =>
   ([stopWhen].flat() as readonly OneCondition[]).map(toCondition);
 
 export const reachedLimit = (conditions: readonly StopCondition[], state: RunState, time: number): string | undefined =>
-  conditions.find((condition) => condition.holds(state, time))?.name;
+  conditions.find((condition) => isMet(condition, state, time))?.name;
+
+const isMet = (condition: StopCondition, state: RunState, time: number) =>
+  requireAnswer(`stopWhen: ${condition.name}`, condition.holds(state, time));
 
 function toCondition(condition: OneCondition): StopCondition {
   if (typeof condition === 'function') return { name: condition.name || 'stopWhen', holds: condition };

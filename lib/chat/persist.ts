@@ -4,6 +4,7 @@ import type { Conversation } from './conversation.js';
 import { marksOf, mergeSaved } from './mergeSaved.js';
 import { isSavedConversation, type SavedConversation } from './savedConversation.js';
 import { storeSaved, type ReportError } from './smallerSaved.js';
+import { reportRejection } from '../core/reportUnhandled.js';
 
 /**
  * Keeps a conversation in a storage of the browser, for a reload of the page and for other tabs.
@@ -57,7 +58,7 @@ export function persist(
           const merged = before && mergeSaved(before, written, chat.save());
           if (merged && merged.exchanges.length > before.exchanges.length) storeSaved(storage, key, merged, onError);
         } catch (thrown) {
-          onError?.(thrown);
+          reportRejection(onError?.(thrown));
         }
       }),
     );

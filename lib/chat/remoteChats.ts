@@ -8,6 +8,7 @@ import { isRecord, objectOrEmpty, tryParseJson } from '../core/json/json.js';
 import type { ChatPage, ChatSummary } from '../transport/chatSummary.js';
 import { addressOf, createRetryDelay, pageFetch, requireReconnection, statusError } from '../transport/pageFetch.js';
 import type { RunRequest } from '../transport/fromServerSentEvents.js';
+import { reportRejection } from '../core/reportUnhandled.js';
 
 /** Options of `remoteChats`. */
 export interface RemoteChatsOptions extends Pick<RunRequest, 'headers'> {
@@ -159,7 +160,7 @@ function keepChat(
       map((answer) => ({ ...answer, sent })),
       catchError((thrown: unknown) => {
         if (!(thrown instanceof HttpError) || thrown.status !== 413) throw thrown;
-        if (tooLarge === Infinity) onError?.(thrown);
+        if (tooLarge === Infinity) reportRejection(onError?.(thrown));
         tooLarge = length;
         return put(versions);
       }),

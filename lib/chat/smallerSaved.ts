@@ -1,4 +1,5 @@
 import type { SavedConversation } from './savedConversation.js';
+import { reportRejection } from '../core/reportUnhandled.js';
 
 /** Called with the refusal of a service, too. */
 export type ReportError = (thrown: unknown) => void;
@@ -42,7 +43,7 @@ export function storeSaved(
   try {
     return store(saved);
   } catch (thrown) {
-    onError?.(thrown);
+    reportRejection(onError?.(thrown));
   }
   for (const version of smallerSaved(saved)) {
     try {

@@ -1,6 +1,6 @@
 import { optionsError } from './errors.js';
 import { hasToolResults, type Message } from './message.js';
-import { requireNumber } from './options.js';
+import { requireNumber, requireSync } from './options.js';
 import { estimateTokens, type CountTokens } from './tokens.js';
 
 export interface KeepRecentOptions {
@@ -56,7 +56,8 @@ export function cutIndex(
   history: readonly Message[],
   { tokens = Infinity, messages = Infinity, countTokens = estimateTokens }: KeepRecentOptions,
 ): number {
-  const countSize = (message: Message) => (tokens === Infinity ? 0 : countTokens([message]));
+  const countSize = (message: Message) =>
+    tokens === Infinity ? 0 : requireSync('countTokens', countTokens([message]));
   const sizes = history.map(countSize);
   let remainingTokens = sizes.reduce((sum, size) => sum + size, 0);
   let remaining = history.filter(({ role }) => role !== 'system').length;

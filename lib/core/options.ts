@@ -1,5 +1,7 @@
 import { isObservable } from 'rxjs';
 import { optionsError } from './errors.js';
+import { reportRejection } from './reportUnhandled.js';
+import { isThenable } from './settled.js';
 
 export const DEFAULT_MAX_TURNS = 20;
 
@@ -18,8 +20,12 @@ export function requireNumber(name: string, value: unknown, minimum: number, max
 export const requireGiven = (name: string, value: unknown, minimum: number): void =>
   requireNumber(name, value ?? null, minimum);
 
-/** A Promise would count as true, whatever it resolves to: a guard would allow everything. */
-export function requireAnswer(name: string, value: unknown): boolean {
-  if (!isObservable(value) && !(value instanceof Promise)) return Boolean(value);
-  throw optionsError(`${name} returned no boolean.`, 'Return true or false, not a Promise.');
+/** What a function of the user returned: a Promise would count as true, be written as `{}`, or reject unhandled. */
+export function requireSync<T>(name: string, value: T): T {
+  if (!isObservable(value) && !isThenable(value)) return value;
+  reportRejection(value);
+  const kind = isObservable(value) ? 'an Observable' : 'a Promise';
+  throw optionsError(`${name} returned ${kind}.`, 'Return the value itself, not in the future.');
 }
+
+export const requireAnswer = (name: string, value: unknown): boolean => Boolean(requireSync(name, value));

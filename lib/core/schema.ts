@@ -1,4 +1,5 @@
 import { errorText, schemaError } from './errors.js';
+import { requireSync } from './options.js';
 import { isRecord, isWeakKey, omit, type JsonObject, type JsonSchema, type JsonValue } from './json/json.js';
 
 /** The part of Standard Schema (standardschema.dev) that Rivulet uses. zod, valibot and arktype implement it. */
@@ -96,11 +97,13 @@ export function validate<T>(schema: Schema<T>, value: JsonValue): Validation<T> 
   }
   if (!isRecord(value)) return { invalid: `expected an object, got ${typeName(value)}` };
   if (!schema.validate) return withRequiredKeys<T>(schema, value);
+  let validated: T;
   try {
-    return { value: schema.validate(value) };
+    validated = schema.validate(value);
   } catch (error) {
     return { invalid: errorText(error) };
   }
+  return { value: requireSync('validate', validated) };
 }
 
 function withRequiredKeys<T>({ required }: PlainSchema<unknown>, value: JsonObject): Validation<T> {

@@ -7,5 +7,5 @@ export function settled<T>(value: T | ObservableInput<T>): Observable<T> {
 }
 
 /** The query builders of databases are thenable, and not Promises. */
-const isThenable = (value: unknown): value is PromiseLike<never> =>
+export const isThenable = (value: unknown): value is PromiseLike<never> =>
   typeof (value as PromiseLike<never> | null)?.then === 'function';

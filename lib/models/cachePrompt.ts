@@ -9,6 +9,7 @@ import type { Model, ModelRequest } from '../core/model.js';
 import { openResponse } from '../core/response.js';
 import { requireOptions } from '../core/requireOptions.js';
 import type { ToolDefinition } from '../core/tool.js';
+import { requireSync } from '../core/options.js';
 
 export interface CachePromptOptions {
   /**
@@ -130,7 +131,7 @@ function isMarked(owner: object): boolean {
 
 function openAiSettings(request: ModelRequest, { lifetime, key = keyOf }: CachePromptOptions): ProviderOptions {
   const fields: JsonObject = {
-    prompt_cache_key: typeof key === 'string' ? key : key(request),
+    prompt_cache_key: typeof key === 'string' ? key : requireSync('key', key(request)),
     ...(lifetime === 'long' ? { prompt_cache_options: { ttl: '12h' } } : {}),
   };
   return { 'openai-chat': fields, openai: fields };

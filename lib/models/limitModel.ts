@@ -4,7 +4,7 @@ import { callModelWrapper } from '../core/callWrapper.js';
 import { deriveModel } from '../core/deriveModel.js';
 import type { Model, ModelRequest } from '../core/model.js';
 import { openResponse } from '../core/response.js';
-import { requireGiven, requireNumber } from '../core/options.js';
+import { requireGiven, requireNumber, requireSync } from '../core/options.js';
 import { RateLimitError } from '../core/rateLimitError.js';
 import { createSemaphore } from '../core/semaphore.js';
 import { estimateTokens } from '../core/tokens.js';
@@ -72,7 +72,7 @@ export function createLimiter(options: LimiterOptions = {}): Limiter {
   return {
     admit: (request, chunks) =>
       defer(() => {
-        const tokens = estimate(request);
+        const tokens = requireSync('estimate', estimate(request));
         requireGiven('The estimate of tokens', tokens, 0);
         const error = whenFull === 'fail' ? fullError(tokens) : undefined;
         if (error) return throwError(() => error);

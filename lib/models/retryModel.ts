@@ -5,7 +5,7 @@ import { deriveModel } from '../core/deriveModel.js';
 import { errorToJson, isRetryable } from '../core/errors.js';
 import { isRecord } from '../core/json/json.js';
 import type { Model, ModelRequest } from '../core/model.js';
-import { MAX_TIMER_DELAY, requireAnswer, requireNumber } from '../core/options.js';
+import { MAX_TIMER_DELAY, requireAnswer, requireNumber, requireSync } from '../core/options.js';
 import { openResponse } from '../core/response.js';
 import { continueAfterError } from '../protocol/continueAfterError.js';
 import { announceRetry, retryDelay } from '../protocol/retryRequest.js';
@@ -69,7 +69,7 @@ function retried({ count = 3, delay, when = isTransient }: RetryModelOptions = {
   requireNumber('count', count, 0);
   if (typeof delay !== 'function') requireNumber('delay', delay, 0);
   const delayBefore = (error: unknown, attempt: number): number | undefined => {
-    const milliseconds = typeof delay === 'function' ? delay(error, attempt) : delay;
+    const milliseconds = typeof delay === 'function' ? requireSync('delay', delay(error, attempt)) : delay;
     if (milliseconds === undefined) return retryDelay(error, attempt - 1);
     requireNumber('delay', milliseconds, 0);
     return Math.min(milliseconds, MAX_TIMER_DELAY);

@@ -4,7 +4,7 @@ import { checkKeepRecent, cutIndex, inputBefore, type KeepRecentOptions } from '
 import { readableParts, systemMessage, userMessage, type Message, type ReadablePart } from '../core/message.js';
 import type { Model, ModelRequest } from '../core/model.js';
 import { openResponse } from '../core/response.js';
-import { requireGiven, requireNumber } from '../core/options.js';
+import { requireGiven, requireNumber, requireAnswer, requireSync } from '../core/options.js';
 import { reportRejection } from '../core/reportUnhandled.js';
 import { estimateTokens, type CountTokens } from '../core/tokens.js';
 import { addUsage, type Usage } from '../core/usage.js';
@@ -65,7 +65,10 @@ export function summarize(options: SummarizeOptions): (messages: readonly Messag
   if (typeof when !== 'function') requireGiven('when', when, 1);
   requireNumber('maxOutputTokens', maxOutputTokens, 1, Number.MAX_SAFE_INTEGER);
   checkKeepRecent(keep);
-  const isLong = typeof when === 'number' ? (messages: readonly Message[]) => countTokens(messages) > when : when;
+  const isLong =
+    typeof when === 'number'
+      ? (messages: readonly Message[]) => requireSync('countTokens', countTokens(messages)) > when
+      : when;
   const summaries = new WeakMap<Message, Message>(); // by the last message that a summary includes
 
   const requestFor = (older: readonly Message[]): ModelRequest => ({
@@ -79,7 +82,7 @@ export function summarize(options: SummarizeOptions): (messages: readonly Messag
       const last = messages[end - 1];
       const summary = last && summaries.get(last);
       const current = summary ? withSummary(messages, end, summary) : messages;
-      if (!isLong(current)) return of(current);
+      if (!requireAnswer('when', isLong(current))) return of(current);
       const cut = end + cutIndex(messages.slice(end), { ...keep, countTokens });
       const older = messages.slice(end, cut).filter(({ role }) => role !== 'system');
       const lastOlder = messages[cut - 1];

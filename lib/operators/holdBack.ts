@@ -1,6 +1,6 @@
 import type { MonoTypeOperatorFunction } from 'rxjs';
 import type { StreamEvent } from '../core/event.js';
-import { requireNumber } from '../core/options.js';
+import { requireNumber, requireSync } from '../core/options.js';
 import { textFilter, type TextReader } from '../core/textFilter.js';
 
 export interface HoldBackOptions {
@@ -48,7 +48,7 @@ export function holdBack<E extends StreamEvent>(
     return {
       read(chunk) {
         const text = held + chunk.text;
-        const length = Math.max(0, decided(text) || 0);
+        const length = Math.max(0, requireSync('decided', decided(text)) || 0);
         const isDecided = length >= text.length || text.length - length > limit;
         if (isDecided && held === '') return true;
         held = isDecided ? '' : text.slice(length);

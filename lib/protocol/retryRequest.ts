@@ -3,7 +3,7 @@ import type { Observable, OperatorFunction } from 'rxjs';
 import type { FinishChunk, RetryChunk } from '../core/chunk.js';
 import { errorToJson, isRetryable } from '../core/errors.js';
 import { isRecord } from '../core/json/json.js';
-import { MAX_TIMER_DELAY, requireNumber } from '../core/options.js';
+import { MAX_TIMER_DELAY, requireNumber, requireSync } from '../core/options.js';
 import { stoppedFinish } from '../core/response.js';
 import { continueAfterError } from './continueAfterError.js';
 
@@ -42,7 +42,8 @@ export function retryRequest<T>(
 
 export function retryDelay(error: unknown, retries: number, options: RetryOptions = {}): number | undefined {
   const { initialDelay = 1000, maxDelay = 60_000, jitter = 0.5, random = Math.random } = options;
-  const backoff = () => Math.min(initialDelay * 2 ** retries, maxDelay) * (1 - jitter * random());
+  const backoff = () =>
+    Math.min(initialDelay * 2 ** retries, maxDelay) * (1 - jitter * requireSync('random', random()));
   const delay = requestedDelay(error) ?? backoff();
   return delay > maxDelay ? undefined : Math.round(Math.min(delay, MAX_TIMER_DELAY));
 }

@@ -19,16 +19,40 @@ export function spellings(secrets: readonly string[]): readonly string[] {
     .filter((secret) => secret !== '');
   const all = plain.flatMap((secret) => [
     secret,
-    encodeURIComponent(secret.replace(/[\ud800-\udfff]/gu, '')),
-    JSON.stringify(secret).slice(1, -1),
-    ...inBase64(secret),
+    ...inUrl(secret.replace(/[\ud800-\udfff]/gu, '')),
+    ...inJson(secret),
+    ...inBase64(new TextEncoder().encode(secret)),
   ]);
   return [...new Set(all)].filter((text) => text !== '').sort((a, b) => b.length - a.length);
 }
 
-function inBase64(secret: string): readonly string[] {
-  const text = base64(new TextEncoder().encode(secret)).replace(/=+$/, '');
+function inUrl(secret: string): readonly string[] {
+  const url = encodeURIComponent(secret);
+  const form = new URLSearchParams({ '': secret }).toString().slice(1);
+  return [url, url.replace(/%../g, (escaped) => escaped.toLowerCase()), form];
+}
+
+/** JavaScript, PHP, Gson and .NET escape different characters. */
+function inJson(secret: string): readonly string[] {
+  const json = JSON.stringify(secret).slice(1, -1);
+  return [json, json.replaceAll('/', '\\/'), json.replaceAll('=', '\\u003d'), json.replaceAll('+', '\\u002B')];
+}
+
+function inBase64(bytes: Uint8Array): readonly string[] {
+  const text = base64(bytes).replace(/=+$/, '');
   return [text, text.replaceAll('+', '-').replaceAll('/', '_')];
+}
+
+/** What the Base64 of something longer contains of a secret, whatever bytes are before and after it. */
+export function base64Parts(secret: string): readonly string[] {
+  const bytes = new TextEncoder().encode(secret);
+  const all = [0, 1, 2].flatMap((before) => {
+    const end = Math.floor(((before + bytes.length) * 4) / 3);
+    return inBase64(Uint8Array.of(...Array<number>(before).fill(0), ...bytes)).map((text) =>
+      text.slice(before && before + 1, end),
+    );
+  });
+  return [...new Set(all)];
 }
 
 /** Servers mask or cut secrets: such parts count. In an error, fewer than eight characters count only as a word. */

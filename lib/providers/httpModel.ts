@@ -27,6 +27,7 @@ import { conversationTexts } from './shared/conversationTexts.js';
 import type { OpenTextOptions } from './shared/openText.js';
 import { placeResultFiles } from './shared/resultFiles.js';
 import { createSendable, type ToSendable } from './shared/sendable.js';
+import { requireSync } from '../core/options.js';
 
 type RoutedRequest = Pick<WireRequest, 'path' | 'body'>;
 
@@ -284,10 +285,11 @@ function createRequest(
   path = encoded.path,
 ): RoutedRequest {
   const overrides = request.providerOptions?.[definition.provider];
-  const routed = route({ path, body: overrides ? mergeJson(encoded.body, overrides) : encoded.body });
-  const { path: sentPath, body } = objectOrEmpty(routed);
-  if (typeof sentPath === 'string' && isJsonObject(body)) return routed;
-  throw optionsError('route returned no request.', 'Return { path, body } itself, not a Promise.');
+  const body = overrides ? mergeJson(encoded.body, overrides) : encoded.body;
+  const routed = requireSync('route', route({ path, body }));
+  const sent = objectOrEmpty(routed);
+  if (typeof sent['path'] === 'string' && isJsonObject(sent['body'])) return routed;
+  throw optionsError('route returned no request.', 'Return { path, body }.');
 }
 
 /** Mostly an environment variable that is not set. The default URL would get a key that is meant for another server. */

@@ -5,8 +5,7 @@ import type { JsonObject } from '../core/json/json.js';
 import { requireNumber } from '../core/options.js';
 import type { Tool } from '../core/tool.js';
 import { omitRefused } from '../protocol/omitRefused.js';
-import { describeError } from '../transport/publicError.js';
-import { heartbeatDelay, type HeartbeatOption } from '../transport/serverSentEvents.js';
+import { describeReported, heartbeatDelay, type HeartbeatOption } from '../transport/serverSentEvents.js';
 import type { HandledAgent } from './handledAgent.js';
 import { createGate } from './http/gate.js';
 import { readBody } from './http/readBody.js';
@@ -272,7 +271,7 @@ export class Kernel<C> implements OwnerData {
   }
 
   describe(thrown: unknown): JsonObject {
-    return descriptionOf(thrown) ?? (this.browser.describeError ?? describeError)(thrown);
+    return descriptionOf(thrown) ?? describeReported(thrown, { describeError: this.browser.describeError });
   }
 
   /** Whether an error says that a process has left a run to others: at its shutdown, or since it was too slow. */

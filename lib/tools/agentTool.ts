@@ -14,6 +14,7 @@ import type { Infer, InferInput, Schema } from '../core/schema.js';
 import type { Nested, Tool } from '../core/tool.js';
 import { ToolFailure } from '../operators/execute/toolFailure.js';
 import type { Plain } from '../core/typesOf.js';
+import { requireSync } from '../core/options.js';
 
 export interface AnyAgent {
   stream(input: string | Message | readonly Message[], ...options: never): Observable<StreamEvent>;
@@ -109,7 +110,7 @@ export function agentTool<A extends AnyAgent, const Name extends string, S exten
     description,
     parameters: parameters ?? promptParameters,
     execute: (args, toolContext) =>
-      innerEvents(agent, () => prompt(args as never), toolContext).pipe(
+      innerEvents(agent, () => requireSync('prompt', prompt(args as never)), toolContext).pipe(
         map((event) => report(event, name, toolContext, agent.resume !== undefined)),
         filter((answer) => answer !== undefined),
         catchError((thrown: unknown) => throwError(() => withoutConversation(thrown))),

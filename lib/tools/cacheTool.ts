@@ -5,7 +5,7 @@ import { ConfigurationError } from '../core/errors.js';
 import { canonicalJson } from '../core/json/canonical.js';
 import { toJson } from '../core/json/toJson.js';
 import type { JsonValue } from '../core/json/json.js';
-import { requireNumber } from '../core/options.js';
+import { requireNumber, requireSync } from '../core/options.js';
 import { isMarkedProgress } from '../core/progress.js';
 import type { Tool } from '../core/tool.js';
 import { wrapTool, type ArgumentsOf, type ContextOf, type ToolValue } from './wrapTool.js';
@@ -119,7 +119,7 @@ function cacheResults(key: NonNullable<CacheToolOptions['key']>, size: number, t
 
   return (run: Observable<ToolValue>, args: unknown, context: ContextOf<Tool>) =>
     defer(() => {
-      const given: unknown = key(args, context);
+      const given: unknown = requireSync('key', key(args, context));
       if (given === undefined) return run; // calls without a key are not equal: one user would get another's result
       const id = canonicalJson(toJson(given)); // throws for a Map or a Promise, which would all have the text `{}`
       const found = useCached(id);

@@ -30,6 +30,7 @@ import {
 import type { PageRequestOptions } from './pageFetch.js';
 import { randomId } from './randomId.js';
 import { HELLO_EVENT, START_EVENT } from './serverSentEvents.js';
+import { reportRejection } from '../core/reportUnhandled.js';
 
 /** The request to the server that runs the agent. */
 export interface RunRequest extends Pick<PageRequestOptions, 'headers'> {
@@ -149,12 +150,12 @@ export function fromServerSentEvents<E extends StreamEvent = RunEvent>(
       isExpired(thrown) || mayConnectAgain(thrown, lastEventId !== undefined || (joins && !hasStarted));
     const onBroken = (reconnection: Reconnection) => {
       isBroken = true;
-      onReconnect?.(reconnection);
+      reportRejection(onReconnect?.(reconnection));
     };
     return connect.pipe(
       filter(({ id, event }) => {
         hasStarted = true;
-        if (isBroken) onConnect?.();
+        if (isBroken) reportRejection(onConnect?.());
         isBroken = false;
         // The start, like a repeated event, is not progress: a server that closes after it would get endless requests.
         if (event === START_EVENT) lastEventId ??= id;

@@ -4,7 +4,6 @@ import {
   filter,
   from,
   fromEvent,
-  isObservable,
   merge,
   NEVER,
   Observable,
@@ -19,6 +18,7 @@ import { ConnectionError, HttpError, ProtocolError, StreamInterruptedError } fro
 import type { Reconnection } from '../core/connectionEvents.js';
 import { isJsonObject, isRecord, nonEmptyString, objectOrEmpty, tryParseJson } from '../core/json/json.js';
 import { requireNumber } from '../core/options.js';
+import { settled } from '../core/settled.js';
 import { isRetryableStatus } from '../protocol/errorDetails.js';
 import { cancelStream } from '../protocol/post.js';
 
@@ -133,15 +133,8 @@ export function requireReconnection({ retries, retryDelay }: PageRequestOptions)
   requireNumber('retryDelay', retryDelay, 0);
 }
 
-export function requestHeaders({ headers = {} }: PageRequestOptions): Observable<PlainHeaders> {
-  return defer(() => {
-    const own = typeof headers === 'function' ? headers() : headers;
-    return isObservable(own) ? own.pipe(take(1)) : isPromise(own) ? from(own) : of(own);
-  });
-}
-
-const isPromise = (value: object): value is Promise<PlainHeaders> =>
-  'then' in value && typeof value.then === 'function';
+export const requestHeaders = ({ headers = {} }: PageRequestOptions): Observable<PlainHeaders> =>
+  defer(() => settled(typeof headers === 'function' ? headers() : headers)).pipe(take(1));
 
 export const addressOf = (url: string, query: Readonly<Record<string, string>>): string => {
   const parameters = new URLSearchParams(query).toString();

@@ -1,8 +1,9 @@
 import { asyncScheduler, Subscription } from 'rxjs';
 import type { JsonObject } from '../core/json/json.js';
-import { MAX_TIMER_DELAY, requireNumber } from '../core/options.js';
+import { MAX_TIMER_DELAY, requireNumber, requireSync } from '../core/options.js';
 import type { CompactEvent } from './compactEvents.js';
 import { describeError } from './publicError.js';
+import { reportRejection } from '../core/reportUnhandled.js';
 
 /** One server-sent event. The fields have the names of Nest's `MessageEvent`, so `@Sse` accepts it. */
 export interface ServerSentEvent {
@@ -103,8 +104,8 @@ export function describeReported(
   { describeError: describe = describeError, onError }: Pick<ServerSentEventsOptions, 'describeError' | 'onError'>,
 ): JsonObject {
   try {
-    onError?.(thrown);
-    return JSON.parse(JSON.stringify(describe(thrown))) as JsonObject; // throws if it is not JSON
+    reportRejection(onError?.(thrown));
+    return JSON.parse(JSON.stringify(requireSync('describeError', describe(thrown)))) as JsonObject; // throws if it is not JSON
   } catch (error) {
     return describeError(error);
   }

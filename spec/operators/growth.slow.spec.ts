@@ -16,6 +16,7 @@ import { endTurn } from '../../lib/operators/endTurn.js';
 import { unwrapOutput } from '../../lib/operators/unwrapOutput.js';
 import { validateText } from '../../lib/agent/outputRepair.js';
 import { createConversationFilter } from '../../lib/protocol/conversationFilter.js';
+import { KnownSecrets } from '../../lib/tools/mcp/knownSecrets.js';
 import { connectionError } from '../../lib/protocol/connectionError.js';
 import { decodeFrames } from '../../lib/protocol/decodeFrames.js';
 import { statusError } from '../../lib/protocol/errorResponse.js';
@@ -61,6 +62,12 @@ const run = <T>(source: Observable<T>): void => {
 const list = <T>(count: number, make: (index: number) => T): T[] => Array.from({ length: count }, (_, at) => make(at));
 
 const hideKey = (n: number) => () => findSecrets('sk-p'.repeat(n), spellings([`${'sk-p'.repeat(8)}X`]));
+const hideToken = (bytes: string) => {
+  const known = new KnownSecrets();
+  known.add(['abcd'.repeat(8), 'access/secret+1~A=']);
+  const blob = btoa(bytes);
+  return () => known.hide({ blob, text: bytes });
+};
 const hideConversation = (n: number) => () => createConversationFilter(['ab'.repeat(n)])('ab'.repeat(500));
 
 /** The last frames of an Anthropic message. */
@@ -196,6 +203,9 @@ const rows: readonly Row[] = [
   ],
   ['the first characters of the key, repeated', 4_000, hideKey],
   ['an error that repeats a conversation', 50_000, hideConversation],
+  ['the bytes of a file of an MCP server', 500_000, (n) => hideToken('x'.repeat(n))],
+  ['bytes that repeat the beginning of a token', 200_000, (n) => hideToken('abc'.repeat(n))],
+  ['bytes that repeat a token', 20_000, (n) => hideToken('1access/secret+1~A='.repeat(n))],
   ['hyphens in the name of a header', 5_000, (n) => () => secretsOf('', { ['a-'.repeat(n)]: 'x' })],
   [
     'the key in an error, many times',

@@ -1,7 +1,7 @@
 import { defer, throwError, timeout as limitSilence, type Observable } from 'rxjs';
 import { createOperator } from '../../core/createOperator.js';
 import { isRecord, tryParseJson } from '../../core/json/json.js';
-import { MAX_TIMER_DELAY, requireNumber } from '../../core/options.js';
+import { MAX_TIMER_DELAY, requireNumber, requireSync } from '../../core/options.js';
 import { quoted, textError } from '../../protocol/errorDetails.js';
 import { providerFailures } from '../../protocol/errorResponse.js';
 import { post } from '../../protocol/post.js';
@@ -68,7 +68,7 @@ export function fetchAgUi(
       url,
       headers: mergeHeaders(
         { 'content-type': 'application/json' },
-        typeof headers === 'function' ? headers() : headers,
+        typeof headers === 'function' ? requireSync('headers', headers()) : headers,
       ),
       body,
       accept: 'text/event-stream',

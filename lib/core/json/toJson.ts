@@ -1,14 +1,27 @@
 import { errorText } from '../errors.js';
 import { base64 } from '../message.js';
+import { reportRejection } from '../reportUnhandled.js';
 import type { JsonValue } from './json.js';
 
 /**
  * @throws TypeError for what `JSON.stringify` would silently turn into null or `{}`: functions, `NaN`, circular
- * structures, objects whose data is not in properties (`Map`, `Response`, Promises).
+ * structures, objects whose data is not in properties (`Map`, `Response`, Promises). It names the place of the first.
  */
 export function toJson(value: unknown): JsonValue {
   if (typeof value === 'string' || typeof value === 'boolean' || value === null) return value;
-  const text = JSON.stringify(value, replacer) as string | undefined; // undefined for undefined
+  let refusal: TypeError | undefined;
+  // It reads the rest of the value, too: Node would end the process for a Promise that rejects.
+  const text = JSON.stringify(value, function (this: Readonly<Record<string, unknown>>, key: string, given: unknown) {
+    const original = this[key];
+    const problem = problemOf(original, given);
+    if (problem === undefined) return replaceBytes(original, given);
+    reportRejection(original);
+    const path = pathTo(this, value);
+    const place = path === undefined ? '' : ` at "${`${path}.${key}`.slice(1)}"`;
+    refusal ??= new TypeError(`JSON cannot represent ${problem}${place}. ${remedyOf(given)}`);
+    return null;
+  }) as string | undefined; // undefined for undefined
+  if (refusal) throw refusal;
   return text === undefined ? null : (JSON.parse(text) as JsonValue);
 }
 
@@ -49,27 +62,39 @@ type JsonFields<T> = {
 };
 
 /** A Buffer's `toJSON` returns an array of numbers, an invalid date's null: the original value is needed. */
-function replacer(this: unknown, key: string, value: unknown): unknown {
-  const original = (this as Record<string, unknown>)[key];
+function replaceBytes(original: unknown, given: unknown): unknown {
   if (original instanceof Error) return errorText(original);
   if (original instanceof ArrayBuffer) return base64(new Uint8Array(original));
-  if (ArrayBuffer.isView(original)) {
-    return base64(new Uint8Array(original.buffer, original.byteOffset, original.byteLength));
-  }
-  if (original instanceof Date && value === null) throw notJson('an invalid Date');
-  switch (typeof value) {
+  if (!ArrayBuffer.isView(original)) return given;
+  return base64(new Uint8Array(original.buffer, original.byteOffset, original.byteLength));
+}
+
+function problemOf(original: unknown, given: unknown): string | undefined {
+  if (original instanceof Error || original instanceof ArrayBuffer || ArrayBuffer.isView(original)) return undefined;
+  if (original instanceof Date && given === null) return 'an invalid Date';
+  switch (typeof given) {
     case 'function':
     case 'symbol':
-      throw notJson(`a ${typeof value}`);
+    case 'bigint':
+      return `a ${typeof given}`;
     case 'number':
-      if (!Number.isFinite(value)) throw notJson(String(value));
-      return value;
+      return Number.isFinite(given) ? undefined : String(given);
     case 'object':
-      if (value !== null && hidesItsData(value)) throw hiddenData(className(value));
-      return value;
+      return given !== null && hidesItsData(given) ? `an object of class ${className(given)}` : undefined;
     default:
-      return value; // JSON.stringify itself throws for a bigint
+      return undefined;
   }
+}
+
+/** The names of the fields between them, each after a point. */
+function pathTo(holder: unknown, value: unknown): string | undefined {
+  if (value === holder) return '';
+  if (typeof value !== 'object' || value === null) return undefined;
+  for (const [name, inner] of Object.entries(value)) {
+    const rest = pathTo(holder, inner);
+    if (rest !== undefined) return `.${name}${rest}`;
+  }
+  return undefined;
 }
 
 /** Plain objects of any realm are recognized: their prototype has no prototype. */
@@ -94,7 +119,5 @@ const remedies: Readonly<Record<string, string>> = {
   Promise: 'Await it first.',
 };
 
-const notJson = (what: string) => new TypeError(`JSON cannot represent ${what}. Return plain data.`);
-
-const hiddenData = (name: string) =>
-  new TypeError(`JSON cannot represent an object of class ${name}. ${remedies[name] ?? 'Return plain data.'}`);
+const remedyOf = (given: unknown) =>
+  (typeof given === 'object' && given && remedies[className(given)]) || 'Return plain data.';

@@ -5,6 +5,7 @@ import type { ToolCallEvent } from '../../core/event.js';
 import type { UsedIds } from '../../core/usedIds.js';
 import { isEmptyFragment, PendingToolCall } from './pendingToolCall.js';
 import * as rules from './fragmentRules.js';
+import { requireSync } from '../../core/options.js';
 
 export interface AccumulateOptions {
   /** Ids that a new call must not reuse; a function is called at the first call. Default: none. */
@@ -145,7 +146,8 @@ export class ToolCallAccumulator {
 
   private generateId(): string {
     let id = '';
-    for (let attempt = 0; !this.isNew(id); attempt++) id = attempt < MAX_ATTEMPTS ? this.newId() : nanoid();
+    for (let attempt = 0; !this.isNew(id); attempt++)
+      id = attempt < MAX_ATTEMPTS ? requireSync('newId', this.newId()) : nanoid();
     if (typeof (id as unknown) === 'string') return id;
     throw optionsError('newId returned no text.', 'Return another text at each call.');
   }

@@ -5,6 +5,7 @@ import type { Usage } from '../../core/usage.js';
 import type { EditOptions } from '../http/requestRules.js';
 import type { AgUiInterrupt, AgUiUsage, RunAgentInput, RunFinishedEvent } from '../../transport/agUi/protocol.js';
 import type { RunOutcome } from '../../transport/agUi/protocol.js';
+import { requireSync } from '../../core/options.js';
 
 export interface OutcomeOptions extends EditOptions {
   /**
@@ -77,7 +78,7 @@ const toInterrupt = (call: WaitingCall, { describeCall, allowEdits = true }: Out
         message: `Run the tool "${call.name}"?`,
         responseSchema: decisionSchema(allowEdits),
       }),
-  ...describeCall?.(call),
+  ...requireSync('describeCall', describeCall?.(call)),
   id: call.id,
   toolCallId: call.path?.[0] ?? call.id, // the client knows only the calls of the run itself
   ...(call.path ? { subagentRunId: call.path.slice(0, -1).join('/') } : {}),

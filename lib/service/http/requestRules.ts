@@ -1,6 +1,7 @@
 import type { CallAnswers } from '../../core/approval.js';
 import { isRecord } from '../../core/json/json.js';
 import { RequestError } from './requestError.js';
+import { requireAnswer } from '../../core/options.js';
 
 /** Whether a user may change a call. */
 export interface EditOptions {
@@ -47,5 +48,5 @@ const isHttps = ({ protocol }: URL): boolean => protocol === 'https:';
 function isAllowed(text: string, allowFileUrl: (url: URL) => boolean): boolean {
   if (!URL.canParse(text)) return false;
   const url = new URL(text);
-  return url.protocol === 'data:' || allowFileUrl(url);
+  return url.protocol === 'data:' || requireAnswer('allowFileUrl', allowFileUrl(url));
 }

@@ -10,6 +10,7 @@ import type { Client } from '../client.js';
 import type { ServiceOptions } from '../serviceOptions.js';
 import { OWNERS } from '../ownerUsage.js';
 import { changeRecord } from './changeRecord.js';
+import { requireSync } from '../../core/options.js';
 
 /** How many records are read at a time for one request. */
 const READS_AT_ONCE = 16;
@@ -64,7 +65,7 @@ export class RunAccess<C> {
 
   clientOf(context: C): Client<C> {
     const { owner } = this.options;
-    return { context, owner: owner ? requireOwner(owner(context)) : '' };
+    return { context, owner: owner ? requireOwner(requireSync('owner', owner(context))) : '' };
   }
 
   /** Identifies the client of a request. It fails with a RequestError 403 or 503. */

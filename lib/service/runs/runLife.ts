@@ -3,6 +3,7 @@ import { noop, Subject, Subscription, take, takeUntil, tap, throwError, timer, t
 import { createOperator, subscribeUntilClosed } from '../../core/createOperator.js';
 import type { StreamEvent } from '../../core/event.js';
 import { MAX_TIMER_DELAY, requireNumber } from '../../core/options.js';
+import { reportRejection } from '../../core/reportUnhandled.js';
 import { createCompactor, type CompactEvent } from '../../transport/compactEvents.js';
 import { describeError } from '../../transport/publicError.js';
 import { randomId } from '../../transport/randomId.js';
@@ -308,7 +309,7 @@ export class RunLife<E extends StreamEvent = StreamEvent> implements LoggedRun<E
       return;
     }
     this.mayStop = false;
-    this.options.stop?.();
+    reportRejection(this.options.stop?.());
     this.waitForSubscribers(Math.max(this.grace, STOP_TIME));
   }
 }

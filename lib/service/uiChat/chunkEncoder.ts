@@ -10,6 +10,7 @@ import type { UiMessageStreamOptions } from './options.js';
 import { NestedRuns } from './nestedRuns.js';
 import { ToolChunks } from './toolChunks.js';
 import { fileChunk, promptChunk, resultMetadata, sourceChunk, uiFinishReason } from './uiParts.js';
+import { requireSync } from '../../core/options.js';
 
 const notEnded = 'The call did not end.';
 
@@ -140,7 +141,7 @@ export class ChunkEncoder {
   /** `useChat` reads nothing after the error, so it is the last chunk. */
   fail(thrown: unknown): void {
     const { errorText, onError } = this.options;
-    const describe = errorText && ((error: unknown) => ({ message: errorText(error) }));
+    const describe = errorText && ((error: unknown) => ({ message: requireSync('errorText', errorText(error)) }));
     const { message } = describeReported(thrown, { describeError: describe, onError });
     if (this.hasEnded) return;
     this.closeAll();
@@ -149,7 +150,7 @@ export class ChunkEncoder {
 
   private metadataOf(event: StreamEvent) {
     const { messageMetadata = resultMetadata } = this.options;
-    return messageMetadata(event);
+    return requireSync('messageMetadata', messageMetadata(event));
   }
 
   /** Version 6 has no chunk for prompts: its page shows only the answer. */

@@ -44,9 +44,12 @@ export function callTool(
     if (!ask || !outer || hasOwnHandler(client)) return sendCall(session, definition, args, limits);
     const elicitHidden = createElicit(ask);
     const elicit: Elicit = (params) => elicitHidden(hide(params));
+    const answers: ServerRequests = Object.fromEntries(
+      Object.entries(requests ?? {}).map(([method, answer]) => [method, (params) => answer(hide(params))]),
+    );
     const asking = askingOf(client);
     if (client.getProtocolEra() === 'modern' || !asking)
-      return inRounds((more) => sendCall(session, definition, args, limits, { more }), elicit, requests);
+      return inRounds((more) => sendCall(session, definition, args, limits, { more }), elicit, answers);
     const unlimited = { timeout: MAX_TIMER_DELAY };
     return inRounds(
       () => sendAlone(asking, elicit, limits, outer, () => sendCall(session, definition, args, unlimited, { asking })),

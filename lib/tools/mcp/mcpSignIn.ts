@@ -1,9 +1,11 @@
 import type { OAuthClientProvider } from '@modelcontextprotocol/client';
-import { asyncScheduler, EMPTY, identity, lastValueFrom, of } from 'rxjs';
+import { asyncScheduler, EMPTY, identity, lastValueFrom, noop, of } from 'rxjs';
 import { nonEmptyString, objectOrEmpty, tryParseJson } from '../../core/json/json.js';
 import { readStream } from '../../protocol/post.js';
 import { readBeginning } from '../../protocol/readBeginning.js';
 import { findSecrets, replaceRanges, secretsOf, spellings } from '../../protocol/secrets.js';
+import { settled } from '../../core/settled.js';
+import { KnownSecrets } from './knownSecrets.js';
 
 /** What connects the sign-in of a user with the transport and the tools of an MCP server. */
 export interface McpSignIn {
@@ -40,8 +42,8 @@ export interface McpSignIn {
 export function mcpSignIn(provider: OAuthClientProvider, fetch: typeof globalThis.fetch = globalThis.fetch): McpSignIn {
   let address: string | undefined;
   let pending: Pending | undefined;
-  const sent = new SentSecrets(fetch);
-  const accessToken = async () => (await provider.tokens())?.access_token;
+  const secrets = new KnownSecrets();
+  const accessToken = async () => (await authProvider.tokens())?.access_token;
   const replaced: Partial<OAuthClientProvider> = {
     redirectToAuthorization: async (url) => {
       address = url.href;
@@ -56,20 +58,21 @@ export function mcpSignIn(provider: OAuthClientProvider, fetch: typeof globalThi
   // Not a copy: a provider may be an instance of a class, with getters and private fields.
   const authProvider = new Proxy(provider, {
     get(target, key) {
-      if (Object.hasOwn(replaced, key)) return Reflect.get(replaced, key) as unknown;
-      const value: unknown = Reflect.get(target, key);
-      return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+      const value: unknown = Reflect.get(Object.hasOwn(replaced, key) ? replaced : target, key);
+      if (typeof value !== 'function') return value;
+      const call = value.bind(target) as Call;
+      return secretMember.test(String(key)) ? noteSecrets(secrets, call) : call;
     },
   });
   const signIn: McpSignIn = {
     authProvider,
-    fetch: shareRefresh(provider, sent.fetch),
+    fetch: shareRefresh(authProvider, noteFetch(secrets, fetch)),
     get address() {
       return address;
     },
   };
   states.set(signIn, {
-    secrets: () => sent.values,
+    secrets,
     pendingAddress: async () => {
       const isOpen = pending && asyncScheduler.now() - pending.begun < PENDING_TIME;
       return isOpen && pending?.accessToken === (await accessToken()) ? pending?.address : undefined;
@@ -89,8 +92,7 @@ interface Pending {
 const PENDING_TIME = 60_000;
 
 interface SignInState {
-  /** What requests have carried: tokens, codes, verifiers, the secret of the client. */
-  secrets(): readonly string[];
+  readonly secrets: KnownSecrets;
   /** The address of a sign-in that was begun a moment ago, and is not completed. */
   pendingAddress(): Promise<string | undefined>;
 }
@@ -99,45 +101,41 @@ const states = new WeakMap<McpSignIn, SignInState>();
 
 export const stateOf = (signIn: McpSignIn | undefined): SignInState | undefined => signIn && states.get(signIn);
 
-/** Some requests have two or three secrets each. */
-const MAX_SECRETS = 30;
+/** What stores secrets, or returns them. */
+const secretMember = /^(?:save)?(?:tokens|clientInformation|codeVerifier)$/i;
 
-const secretField = /token|code|secret|assertion/;
+type Call = (...args: unknown[]) => unknown;
 
-/** A server can repeat only what it has received. */
-class SentSecrets {
-  private readonly newest = new Set<string>();
-
-  constructor(private readonly send: typeof globalThis.fetch) {}
-
-  get values(): readonly string[] {
-    return [...this.newest];
-  }
-
-  readonly fetch: typeof globalThis.fetch = (input, init) => {
-    this.add(secretsOf('', Object.fromEntries(new Headers(init?.headers))));
-    const { body } = init ?? {};
-    if (body instanceof URLSearchParams)
-      this.add([...body].flatMap(([name, value]) => (secretField.test(name) && value !== '' ? value : [])));
-    return this.send(input, init).then((response) => (response.status < 400 ? response : this.redact(response)));
+const noteSecrets =
+  (secrets: KnownSecrets, call: Call): Call =>
+  (...args) => {
+    for (const arg of args) secrets.addFrom(arg);
+    const returned = call(...args);
+    settled(returned).subscribe({ next: (value) => secrets.addFrom(value), error: noop }); // the client gets the error
+    return returned;
   };
 
-  /** The client writes what a server refuses with to the console, too. */
-  private async redact(response: Response): Promise<Response> {
-    const { status, statusText, headers, body } = response;
-    const beginning = body ? readBeginning(readStream(body, identity), (read) => of(read)) : EMPTY;
-    const text = await lastValueFrom(beginning, { defaultValue: '' });
-    const redacted = replaceRanges(text, findSecrets(text, spellings(this.values)));
-    return new Response(redacted === '' ? null : redacted, { status, statusText, headers });
-  }
+function noteFetch(secrets: KnownSecrets, fetch: typeof globalThis.fetch): typeof globalThis.fetch {
+  return async (input, init) => {
+    secrets.add(secretsOf('', Object.fromEntries(new Headers(init?.headers))));
+    const { body } = init ?? {};
+    if (body instanceof URLSearchParams) secrets.addFrom(body);
+    const response = await fetch(input, init);
+    if (response.status >= 400) return redact(secrets, response);
+    // A message of MCP may have an answer without an end.
+    const isMessage = typeof body === 'string' && body.includes('"jsonrpc"');
+    if (body && !isMessage) secrets.addFrom(tryParseJson(await response.clone().text()));
+    return response;
+  };
+}
 
-  private add(secrets: readonly string[]): void {
-    for (const secret of secrets) {
-      this.newest.delete(secret);
-      this.newest.add(secret);
-    }
-    for (const oldest of [...this.newest].slice(0, -MAX_SECRETS)) this.newest.delete(oldest);
-  }
+/** The client writes what a server refuses with to the console, too. */
+async function redact(secrets: KnownSecrets, response: Response): Promise<Response> {
+  const { status, statusText, headers, body } = response;
+  const beginning = body ? readBeginning(readStream(body, identity), (read) => of(read)) : EMPTY;
+  const text = await lastValueFrom(beginning, { defaultValue: '' });
+  const redacted = replaceRanges(text, findSecrets(text, spellings(secrets.values)));
+  return new Response(redacted === '' ? null : redacted, { status, statusText, headers });
 }
 
 /** The last answer of the authorisation server. */

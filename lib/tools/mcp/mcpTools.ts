@@ -3,7 +3,7 @@ import { catchError, concatMap, defer, map, of, throwError } from 'rxjs';
 import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
 import { markAsking } from '../../core/askingTool.js';
 import { ConfigurationError, ProtocolError } from '../../core/errors.js';
-import { omit, type JsonObject, type JsonSchema, type JsonValue } from '../../core/json/json.js';
+import { isRecord, omit, type JsonObject, type JsonSchema, type JsonValue } from '../../core/json/json.js';
 import type { Progress } from '../../core/progress.js';
 import type { Tool, ToolContext } from '../../core/tool.js';
 import { askTool } from '../askTool.js';
@@ -12,10 +12,11 @@ import { callTool, type McpContext, type McpProgress } from './callTool.js';
 import { McpSession, type McpCallOptions, type McpClient } from './client.js';
 import { needsSignIn } from './needsSignIn.js';
 import { redactThrown } from '../../protocol/redact.js';
-import { replacement, spellings } from '../../protocol/secrets.js';
 import { stateOf, type McpSignIn } from './mcpSignIn.js';
 import { isDeeperThan } from '../../core/json/depth.js';
 import { watchTools } from './listTools.js';
+import { requireAnswer, requireSync } from '../../core/options.js';
+import { reportRejection } from '../../core/reportUnhandled.js';
 
 export interface McpToolsOptions extends McpCallOptions {
   /** Precedes the name of each tool: the tools of two servers may have the same names. Default: none. */
@@ -152,18 +153,13 @@ export function mcpTools(
   );
 }
 
-/** A server may repeat a token that it has received, also in a result. Shorter ones could be words, digits a number. */
-function hideSecrets<T>(signIn: McpSignIn | undefined, value: T): T {
-  const spelled = spellings(stateOf(signIn)?.secrets() ?? []).filter((text) => text.length > 7 && /\D/.test(text));
-  if (spelled.length === 0) return value;
-  const text = JSON.stringify(value ?? null);
-  const hidden = spelled.reduce((all, secret) => all.replaceAll(secret, replacement), text);
-  return hidden === text ? value : (JSON.parse(hidden) as T);
-}
+/** A server may repeat a token that it knows, also in a result. */
+const hideSecrets = <T>(signIn: McpSignIn | undefined, value: T): T => stateOf(signIn)?.secrets.hide(value) ?? value;
 
 const redactErrors = <T>(signIn: McpSignIn | undefined): MonoTypeOperatorFunction<T> =>
   catchError((thrown: unknown) => {
-    const secrets = stateOf(signIn)?.secrets() ?? [];
+    if (isRecord(thrown) && 'data' in thrown) Reflect.set(thrown, 'data', hideSecrets(signIn, thrown['data']));
+    const secrets = stateOf(signIn)?.secrets.values ?? [];
     return throwError(() => redactThrown(thrown, { provider: 'mcp', secrets, debug: true }));
   });
 
@@ -176,9 +172,9 @@ function toTools(
   // A tool may be on two pages if the list changed between them.
   const distinct = [...new Map(callable.map((definition) => [definition.name, definition])).values()];
   const definitions = distinct.filter((definition) => {
-    if (!filter(definition)) return false;
+    if (!requireAnswer('filter', filter(definition))) return false;
     const isUsable = !isDeeperThan(definition.inputSchema, MAX_SCHEMA_DEPTH);
-    if (!isUsable) onSkip?.(definition, tooDeepError(definition));
+    if (!isUsable) reportRejection(onSkip?.(definition, tooDeepError(definition)));
     return isUsable;
   });
   const names = toValidNames(definitions.map(({ name }) => prefix + name));
@@ -186,7 +182,7 @@ function toTools(
     markAsking<McpTool>(
       {
         name: names[index] ?? definition.name,
-        description: describe(definition),
+        description: requireSync('describe', describe(definition)),
         parameters: toParameters(definition),
         definition,
         // A call that has begun is repeated after a crash, as without the option.

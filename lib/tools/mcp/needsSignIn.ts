@@ -21,6 +21,7 @@ function ask(session: McpSession, signIn: McpSignIn): Observable<Need> {
   return from(stateOf(signIn)?.pendingAddress() ?? of(undefined)).pipe(
     concatMap((address) => (address === undefined ? request.pipe(map(() => false as const)) : of({ signIn: address }))),
     catchError((error: unknown) => of(isUnauthorized(error) && { signIn: signIn.address ?? '' })),
+    map((need) => stateOf(signIn)?.secrets.hide(need) ?? need),
   );
 }
 

@@ -106,7 +106,7 @@ describe('a call in the background that needs a person', () => {
     name: 'job',
     description: 'Orders.',
     execute: (_, { ask }) =>
-      ask({ message: 'How many?', schema }).pipe(map((answer) => `ordered ${String(answer['count'])}`)),
+      ask({ message: 'How many?', schema }).pipe(map((answer) => `ordered ${JSON.stringify(answer['count'])}`)),
   });
   const approved = { state: 'approval-responded', approval: { id: 'c1/p', approved: true } };
 
