@@ -219,7 +219,7 @@ function readSummary(value: unknown, url: string): ChatSummary {
 
 function readChat(value: unknown, url: string): OpenedChat {
   const { saved } = objectOrEmpty(value);
-  if (!isSavedConversation(saved)) throw unreadableConversation();
+  if (!isSavedConversation(saved)) throw unreadableConversation(saved);
   return { ...readSummary(value, url), saved };
 }
 

@@ -1,23 +1,10 @@
 import { computed, ErrorHandler, inject, linkedSignal, NgZone, PLATFORM_ID, untracked } from '@angular/core';
 import type { Signal, WritableSignal } from '@angular/core';
 import { takeUntilDestroyed, toObservable } from '@angular/core/rxjs-interop';
-import {
-  auditTime,
-  catchError,
-  defer,
-  EMPTY,
-  endWith,
-  expand,
-  filter,
-  fromEvent,
-  interval,
-  map,
-  merge,
-  of,
-} from 'rxjs';
+import { catchError, defer, EMPTY, endWith, expand, filter, fromEvent, map, merge, of } from 'rxjs';
 import { race, reduce, retry, Subject, switchMap, throwError, timer, type Observable } from 'rxjs';
 import { HttpError } from '../../core/errors.js';
-import { MAX_TIMER_DELAY, requireNumber } from '../../core/options.js';
+import { requireNumber } from '../../core/options.js';
 import type { ChatSummary } from '../../transport/chatSummary.js';
 import { isRetryable } from '../../transport/pageFetch.js';
 import { randomId } from '../../transport/randomId.js';
@@ -29,6 +16,7 @@ import { createChatIndex, type ChatIndex, type IndexState } from './chatIndex.js
 import { createInjected, type InjectConversationOptions, type InjectedConversation } from './injectConversation.js';
 import { injectPageStorage } from './pageStorage.js';
 import { injectUserKey } from './provideAgent.js';
+import { readAgain } from './readAgain.js';
 
 /** Options of `injectChats`. */
 export interface InjectChatsOptions extends Omit<InjectConversationOptions, 'key' | 'saved'> {
@@ -128,7 +116,6 @@ export function injectChats({ chats, refresh = 30_000, ...settings }: InjectChat
       next: (hasChanged: boolean) => hasChanged && changed.next(),
       error: (thrown: unknown) => errors.handleError(thrown),
     };
-    // With zone.js, an interval inside of the zone would keep the application from ever being stable.
     inject(NgZone).runOutsideAngular(() => work.pipe(takeUntilDestroyed()).subscribe(observer));
   }
   return {
@@ -206,8 +193,8 @@ function createCommands({ chats, copies, index, shown, list, current, entries }:
       rename: (id: string, title: string) =>
         void chats.rename(id, title).subscribe({ next: () => changed.next(), error: fail }),
       delete(id: string): void {
-        const copy = copies.read(id);
-        const saved$ = copy === null ? chats.open(id).pipe(map(({ saved }) => saved)) : of(readSaved(copy));
+        const { savedError, ...copy } = readSaved(copies.read(id) ?? '');
+        const saved$ = savedError ? chats.open(id).pipe(map(({ saved }) => saved)) : of(copy);
         saved$.pipe(switchMap((saved) => chats.delete(id).pipe(endWith(saved)))).subscribe({
           next(saved) {
             remember(id, saved);
@@ -245,8 +232,6 @@ function createCommands({ chats, copies, index, shown, list, current, entries }:
 
 /** Milliseconds before a chat is written again, unless the page is online. */
 const RETRY_DELAY = 10_000;
-/** Changes within this time, in milliseconds, read the list once. */
-const LIST_DELAY = 100;
 
 function keepShown(id: string, { copies, index }: State, changes: Observable<unknown>, { lose, fail }: Commands) {
   const delay = (thrown: unknown) =>
@@ -292,11 +277,5 @@ const followList =
         }),
       );
     });
-    const occasions = ['focus', 'online'].map((name) => fromEvent(globalThis, name));
-    return merge(changes, ...occasions, interval(Math.min(refresh, MAX_TIMER_DELAY))).pipe(
-      auditTime(LIST_DELAY),
-      filter(() => untracked(index.key) !== undefined),
-      switchMap(() => read$),
-      map(() => false as const),
-    );
+    return readAgain(index.key, refresh, read$)(changes).pipe(map(() => false as const));
   };
