@@ -4,7 +4,7 @@ import type { CallAnswers, Decision } from '../core/approval.js';
 import { messagesOf, requireInput, type Input } from '../core/input.js';
 import { omitUndefined, type JsonObject, type JsonValue } from '../core/json/json.js';
 import { notObservable } from '../core/notObservable.js';
-import { reportUnhandled } from '../core/reportUnhandled.js';
+import { reportErrorsOf } from '../core/reportUnhandled.js';
 import { randomId } from '../transport/randomId.js';
 import { createCommand, createCommandQueue, type Command, type QueuedPrompt } from './commandQueue.js';
 import type { ConversationAgent } from './conversationAgent.js';
@@ -140,7 +140,7 @@ export function conversation(
   prompts$: Observable<Input> | ConversationOptions = NEVER,
   options: ConversationOptions = {},
 ): Conversation {
-  if (isObservable(prompts$)) return createConversation(agent, prompts$, options);
+  if (isObservable(prompts$)) return createConversation(agent, prompts$.pipe(filter(isInput)), options);
   if (isStream(prompts$)) throw notObservable('options', 'prompts$', prompts$);
   return createConversation(agent, NEVER, prompts$);
 }
@@ -193,11 +193,8 @@ function createConversation(
 
   function executed(): Observable<never> {
     queue.connect();
-    const sent = prompts$.pipe(
-      filter(isInput),
-      map((input) => newPrompt(input)),
-    );
-    const commands = queue.run(sent, exchanges.open()[0] && createCommand(runs.continueSaved));
+    const first = exchanges.open()[0] && createCommand(runs.continueSaved);
+    const commands = queue.run(prompts$.pipe(map((input) => newPrompt(input))), first);
     return execute(commands, (end) => runs.settle(end, (id) => joinLost(id, true)));
   }
 
@@ -242,15 +239,7 @@ const denied = (callId: string, reason?: string): CallAnswers => ({
 });
 
 /** An invalid prompt of `prompts$` is reported: it does not end the conversation, and `send` has a caller to throw to. */
-function isInput(input: Input): boolean {
-  try {
-    requireInput(input);
-    return true;
-  } catch (thrown) {
-    reportUnhandled(thrown);
-    return false;
-  }
-}
+const isInput = (input: Input): boolean => reportErrorsOf(() => requireInput(input));
 
 /** The views, from the first subscriber on, until what they show has been executed. */
 function viewsWhile(views: Observable<ConversationView>, executed: () => Observable<never>) {

@@ -79,17 +79,12 @@ export function translate<T extends JsonObject | undefined>(error: T, sentences:
 /** Applied to each exchange of a path. */
 type OfPath<T> = (exchange: Exchange, index: number, path: readonly Exchange[]) => T;
 
-export const historyOf: OfPath<readonly Message[]> = (exchange, ...place) => [
-  ...acceptedInput(exchange, ...place),
-  ...exchange.messages,
-];
+export const historyOf: OfPath<readonly Message[]> = (...at) => [...acceptedInput(...at), ...at[0].messages];
 
 /** Without the files that the service has. */
-export const earlierRun: OfPath<EarlierRun> = (exchange, ...place) => {
-  const { run, input, hasBegun } = exchange;
-  return hasBegun
-    ? { id: run, input: textsOf(input), hasBegun }
-    : { id: run, input: acceptedInput(exchange, ...place) };
+export const earlierRun: OfPath<EarlierRun> = (...at) => {
+  const [{ run, input, hasBegun }] = at;
+  return { id: run, ...(hasBegun ? { input: textsOf(input), hasBegun } : { input: acceptedInput(...at) }) };
 };
 
 /**

@@ -43,8 +43,7 @@ export function isSavedConversation(value: unknown): value is SavedConversation 
   if (!isRecord(value) || value['version'] !== 1) return false;
   const { exchanges, selected, queued = [] } = value;
   if (!Array.isArray(exchanges) || !exchanges.every(isExchange) || !areParentsFirst(exchanges)) return false;
-  const isKnown = selected === undefined || exchanges.some(({ id }) => id === selected);
-  return isKnown && isListOf(queued, isQueuedPrompt);
+  return (selected === undefined || exchanges.some(({ id }) => id === selected)) && isListOf(queued, isQueuedPrompt);
 }
 
 /** Whether each exchange, with an id of its own, comes after the one that it continues: so there is no cycle. */
@@ -56,18 +55,12 @@ export function areParentsFirst(exchanges: readonly { readonly id?: unknown; rea
 /** Whether a later release has saved a value. It is not to be overwritten: that release can read it. */
 export const isOfLaterRelease = (value: unknown): boolean => isRecord(value) && Number(value['version']) > 1;
 
-export const unreadableConversation = (value: unknown) =>
-  isOfLaterRelease(value)
-    ? new ConfigurationError(
-        'options',
-        'The saved conversation cannot be read: a later release has saved it. It stays as it is.',
-        'Reload the page, so that it has that release, too.',
-      )
-    : new ConfigurationError(
-        'options',
-        'The saved conversation cannot be read: it was changed.',
-        'Pass what `save()` returned. The conversation starts without it.',
-      );
+export function unreadableConversation(value: unknown): ConfigurationError {
+  const [reason, nextStep] = isOfLaterRelease(value)
+    ? ['a later release has saved it. It stays as it is.', 'Reload the page, so that it has that release, too.']
+    : ['it was changed.', 'Pass what `save()` returned. The conversation starts without it.'];
+  return new ConfigurationError('options', `The saved conversation cannot be read: ${reason}`, nextStep);
+}
 
 const isExchange = (value: unknown): value is Readonly<Record<string, unknown>> =>
   isRecord(value) &&

@@ -16,7 +16,7 @@ import { createChatIndex, type ChatIndex, type IndexState } from './chatIndex.js
 import { createInjected, type InjectConversationOptions, type InjectedConversation } from './injectConversation.js';
 import { injectPageStorage } from './pageStorage.js';
 import { injectUserKey } from './provideAgent.js';
-import { readAgain } from './readAgain.js';
+import { readList } from './readList.js';
 
 /** Options of `injectChats`. */
 export interface InjectChatsOptions extends Omit<InjectConversationOptions, 'key' | 'saved'> {
@@ -166,6 +166,7 @@ function createCommands({ chats, copies, index, shown, list, current, entries }:
   const undo = new Map<string, SavedConversation>();
   const update = (change: Partial<List>) => list.update((before) => ({ ...before, ...change }));
   const fail = (error: unknown) => update({ error });
+  const act = <T>(work: Observable<T>, next: (value: T) => void) => void work.subscribe({ next, error: fail });
   const find = (id: string) => untracked(list).listed.find((chat) => chat.id === id);
   const show = (id: string) => {
     index.see(id, find(id)?.updated);
@@ -174,7 +175,7 @@ function createCommands({ chats, copies, index, shown, list, current, entries }:
   const open = (id: string): void => {
     const chat = find(id);
     if (!chat || !copies.isOld(chat)) show(id);
-    else copies.fetch(id).subscribe({ next: () => show(id), error: fail });
+    else act(copies.fetch(id), () => show(id));
   };
   const remember = (id: string, saved: SavedConversation): void => {
     if (untracked(list).deleted.some((chat) => chat.id === id)) return;
@@ -190,30 +191,22 @@ function createCommands({ chats, copies, index, shown, list, current, entries }:
     lose: (id: string) => remember(id, readSaved(copies.read(id))),
     ofPerson: {
       open: (id?: string) => (id === undefined ? show(randomId()) : open(id)),
-      rename: (id: string, title: string) =>
-        void chats.rename(id, title).subscribe({ next: () => changed.next(), error: fail }),
+      rename: (id: string, title: string) => act(chats.rename(id, title), () => changed.next()),
       delete(id: string): void {
         const { savedError, ...copy } = readSaved(copies.read(id) ?? '');
         const saved$ = savedError ? chats.open(id).pipe(map(({ saved }) => saved)) : of(copy);
-        saved$.pipe(switchMap((saved) => chats.delete(id).pipe(endWith(saved)))).subscribe({
-          next(saved) {
-            remember(id, saved);
-            if (id === untracked(shown).id) show(randomId());
-            copies.remove(id);
-          },
-          error: fail,
+        act(saved$.pipe(switchMap((saved) => chats.delete(id).pipe(endWith(saved)))), (saved) => {
+          remember(id, saved);
+          if (id === untracked(shown).id) show(randomId());
+          copies.remove(id);
         });
       },
       restore(id: string): void {
         const saved = undo.get(id);
         if (!saved) return;
-        const restored$ = chats.restore(id, saved).pipe(switchMap(() => copies.fetch(id)));
-        restored$.subscribe({
-          next() {
-            update({ deleted: untracked(list).deleted.filter((chat) => chat.id !== id) });
-            show(id);
-          },
-          error: fail,
+        act(chats.restore(id, saved).pipe(switchMap(() => copies.fetch(id))), () => {
+          update({ deleted: untracked(list).deleted.filter((chat) => chat.id !== id) });
+          show(id);
         });
       },
       clear: (): void =>
@@ -277,5 +270,5 @@ const followList =
         }),
       );
     });
-    return readAgain(index.key, refresh, read$)(changes).pipe(map(() => false as const));
+    return readList(index.key, refresh, read$)(changes).pipe(map(() => false as const));
   };

@@ -8,7 +8,7 @@ import { followingId } from '../../transport/randomId.js';
 import type { WaitingRun } from '../../transport/waitingRun.js';
 import type { ConversationAgent } from '../conversationAgent.js';
 import { injectAgent, injectUserKey } from './provideAgent.js';
-import { readAgain } from './readAgain.js';
+import { readList } from './readList.js';
 
 /** Options of `injectWaiting`. */
 export interface InjectWaitingOptions {
@@ -72,7 +72,7 @@ export function injectWaiting({ agent = injectAgent(), refresh = 30_000 }: Injec
     );
   if (inject(PLATFORM_ID) !== 'server') {
     const read$ = defer(() => agent.waiting?.() ?? EMPTY).pipe(map((runs) => state.set({ runs })));
-    const reading = merge(toObservable(user), changed).pipe(readAgain(user, refresh, reported(read$)));
+    const reading = merge(toObservable(user), changed).pipe(readList(user, refresh, reported(read$)));
     zone.runOutsideAngular(() => reading.pipe(takeUntilDestroyed(destroyed)).subscribe());
   }
   /** The run is read to its end: without a reader, the service would stop it after a while. */

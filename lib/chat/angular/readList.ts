@@ -11,16 +11,12 @@ const LIST_DELAY = 100;
  * milliseconds. Without a user, nothing is read. Subscribe outside of the zone: with zone.js, an interval inside of it
  * would keep the application from ever being stable.
  */
-export function readAgain<T>(
-  user: Signal<unknown>,
-  refresh: number,
-  list$: Observable<T>,
-): OperatorFunction<unknown, T> {
+export function readList<T>(user: Signal<unknown>, refresh: number, list: Observable<T>): OperatorFunction<unknown, T> {
   const occasions = ['focus', 'online'].map((name) => fromEvent(globalThis, name));
   return (changes) =>
     merge(changes, ...occasions, interval(Math.min(refresh, MAX_TIMER_DELAY))).pipe(
       auditTime(LIST_DELAY),
       filter(() => untracked(user) !== undefined),
-      switchMap(() => list$),
+      switchMap(() => list),
     );
 }
