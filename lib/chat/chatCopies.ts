@@ -15,7 +15,8 @@ import {
 } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { commonMarks, marksOf, mergeSaved, type Marks } from './mergeSaved.js';
-import { isSavedConversation, type SavedConversation } from './savedConversation.js';
+import { isOfLaterRelease, isSavedConversation, unreadableConversation } from './savedConversation.js';
+import type { SavedConversation } from './savedConversation.js';
 import { storeSaved } from './smallerSaved.js';
 import { lockTab } from './tabLock.js';
 import { isRecord, tryParseJson } from '../core/json/json.js';
@@ -88,6 +89,7 @@ export function chatCopies(
   };
   const savedOf = (id: string): SavedConversation | undefined => {
     const copy: unknown = tryParseJson(read(id) ?? '');
+    if (isOfLaterRelease(copy)) throw unreadableConversation(copy);
     return isSavedConversation(copy) ? copy : undefined;
   };
   const storeCommon = ({ id, version, saved }: OpenedChat): void => {

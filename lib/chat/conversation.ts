@@ -1,9 +1,10 @@
-import { BehaviorSubject, defer, distinctUntilChanged, endWith, ignoreElements, isObservable, map } from 'rxjs';
-import { merge, NEVER, ReplaySubject, share, takeWhile, tap, type Observable } from 'rxjs';
+import { BehaviorSubject, defer, distinctUntilChanged, endWith, filter, ignoreElements, isObservable } from 'rxjs';
+import { map, merge, NEVER, ReplaySubject, share, takeWhile, tap, type Observable } from 'rxjs';
 import type { CallAnswers, Decision } from '../core/approval.js';
-import { messagesOf, type Input } from '../core/input.js';
+import { messagesOf, requireInput, type Input } from '../core/input.js';
 import { omitUndefined, type JsonObject, type JsonValue } from '../core/json/json.js';
 import { notObservable } from '../core/notObservable.js';
+import { reportErrorsOf } from '../core/reportUnhandled.js';
 import { randomId } from '../transport/randomId.js';
 import { createCommand, createCommandQueue, type Command, type QueuedPrompt } from './commandQueue.js';
 import type { ConversationAgent } from './conversationAgent.js';
@@ -58,14 +59,21 @@ export interface Conversation {
    * ends, and when another version is shown. Not with each delta: a run at a server is joined again.
    */
   readonly saved$: Observable<SavedConversation>;
-  /** Sends a prompt, as `prompts$` does. */
+  /**
+   * Sends a prompt, as `prompts$` does.
+   *
+   * @throws ConfigurationError `history` if it is empty or no input, `options` if nobody is subscribed to `view$`.
+   */
   send(input: Input): void;
   /**
-   * Ends the run with what it has, at most a second later, and drops the prompts that wait. The service is told until
+   * Ends the run with what it has, at most a second later, and drops the prompts of `queued`. The service is told until
    * it has received the stop, also after a reload; if that fails, the exchange has a `notice`.
    */
   stop(): void;
-  /** Connects again at once, and joins the runs of the exchanges that are `isIncomplete`. */
+  /**
+   * Connects again at once, and joins the runs of the exchanges that are `isIncomplete`. A prompt of them that has not
+   * arrived is sent again.
+   */
   reconnect(): void;
   /**
    * Asks for another answer to a prompt, as another version of the exchange. The current run is stopped, and prompts
@@ -74,7 +82,10 @@ export interface Conversation {
    * @param exchange The id of the exchange. Default: the last one.
    */
   regenerate(exchange?: string): void;
-  /** Sends another prompt in place of an earlier one, as another version of that exchange. */
+  /**
+   * Sends another prompt in place of an earlier one, as another version of that exchange. The current run is stopped,
+   * and prompts that wait are dropped. It throws what `send` does.
+   */
   edit(exchange: string, input: Input): void;
   /** Shows another version of an exchange, with what follows it. */
   select(exchange: string): void;
@@ -111,7 +122,8 @@ export interface Conversation {
  * ```
  *
  * @param agent What `createAgent` or `remoteAgent` returns.
- * @param prompts$ The user's prompts. Default: none, use `send`.
+ * @param prompts$ The user's prompts. An empty one, or a value that is no input, is not sent: it is reported to
+ * `config.onUnhandledError` of RxJS, or printed. Default: none, use `send`.
  * @param options `whenBusy` (default: `concat`), `saved` (default: a new conversation), `tools` that are executed here
  * (`pageTools`; default: none), `context` for a local agent.
  * @returns The conversation.
@@ -128,7 +140,7 @@ export function conversation(
   prompts$: Observable<Input> | ConversationOptions = NEVER,
   options: ConversationOptions = {},
 ): Conversation {
-  if (isObservable(prompts$)) return createConversation(agent, prompts$, options);
+  if (isObservable(prompts$)) return createConversation(agent, prompts$.pipe(filter(isInput)), options);
   if (isStream(prompts$)) throw notObservable('options', 'prompts$', prompts$);
   return createConversation(agent, NEVER, prompts$);
 }
@@ -165,12 +177,7 @@ function createConversation(
     return createCommand((stop) => runs.start(add(), stop), prompt, beside !== undefined);
   }
 
-  const newPrompt = (input: Input): Command => promptCommand({ id: randomId(), input });
-
-  function edit(id: string, input: Input): void {
-    exchanges.get(id);
-    queue.add(promptCommand({ id: randomId(), input, beside: id }));
-  }
+  const newPrompt = (input: Input, beside?: string): Command => promptCommand({ id: randomId(), input, beside });
 
   function answerCall(callId: string, answer: CallAnswers): void {
     queue.requireSubscriber();
@@ -186,7 +193,8 @@ function createConversation(
 
   function executed(): Observable<never> {
     queue.connect();
-    const commands = queue.run(prompts$.pipe(map(newPrompt)), exchanges.open()[0] && createCommand(runs.continueSaved));
+    const first = exchanges.open()[0] && createCommand(runs.continueSaved);
+    const commands = queue.run(prompts$.pipe(map((input) => newPrompt(input))), first);
     return execute(commands, (end) => runs.settle(end, (id) => joinLost(id, true)));
   }
 
@@ -201,9 +209,9 @@ function createConversation(
       map(save),
     ),
     save,
-    edit,
-    send: (input) => queue.add(newPrompt(input)),
-    regenerate: (id = exchanges.selected() ?? '') => edit(id, exchanges.inputOf(id)),
+    send: (input) => queue.add(newPrompt(requireInput(input))),
+    edit: (id, input) => queue.add(newPrompt(requireInput(input), exchanges.get(id).id)),
+    regenerate: (id = exchanges.selected() ?? '') => queue.add(newPrompt(exchanges.inputOf(id), id)),
     decide: (callId, decision) => answerCall(callId, { decisions: { [callId]: decision } }),
     answer: (callId, result) => answerCall(callId, { results: { [callId]: result } }),
     decline: (callId, reason) => answerCall(callId, denied(callId, reason)),
@@ -229,6 +237,9 @@ function createConversation(
 const denied = (callId: string, reason?: string): CallAnswers => ({
   decisions: { [callId]: { approve: false, ...omitUndefined({ reason }) } },
 });
+
+/** An invalid prompt of `prompts$` is reported: it does not end the conversation, and `send` has a caller to throw to. */
+const isInput = (input: Input): boolean => reportErrorsOf(() => requireInput(input));
 
 /** The views, from the first subscriber on, until what they show has been executed. */
 function viewsWhile(views: Observable<ConversationView>, executed: () => Observable<never>) {

@@ -56,7 +56,7 @@ export function createExchangeRuns(
     (id, stop) => waitingRuns.wait(id, stop),
   );
   const waitingRuns = createWaitingRuns(agent, exchanges, tools, runOptions, update, follow, unsettled);
-  const { join, joinLost } = createJoins(agent, exchanges, runOptions, update, follow, waitingRuns.resume);
+  const { join, joinLost } = createJoins(agent, exchanges, runOptions, update, follow, start, waitingRuns.resume);
 
   function start({ id, parent, run, input }: Exchange, stop: Observable<void>): Observable<unknown> {
     const base = viewOf(input);

@@ -5,6 +5,7 @@ import { omitUndefined, type JsonObject } from '../core/json/json.js';
 import type { Message } from '../core/message.js';
 import { reportUnhandled } from '../core/reportUnhandled.js';
 import type { EarlierRun } from '../transport/earlierRun.js';
+import { filesIn } from '../transport/runFiles.js';
 import type { ConversationAgent } from './conversationAgent.js';
 import { packFiles } from './savedFiles.js';
 import type { ToolCallView, View, ViewStatus } from '../operators/view/view.js';
@@ -75,14 +76,39 @@ export function translate<T extends JsonObject | undefined>(error: T, sentences:
   }
 }
 
-export const historyOf = ({ input, messages }: Exchange): readonly Message[] => [...input, ...messages];
+/** Applied to each exchange of a path. */
+type OfPath<T> = (exchange: Exchange, index: number, path: readonly Exchange[]) => T;
 
-/** Without the files that the service has, or has refused as too large: each later prompt would be refused, too. */
-export const earlierRun = ({ run, input, hasBegun, view: { error } }: Exchange): EarlierRun => ({
-  id: run,
-  input: hasBegun || error?.['status'] === 413 ? textsOf(input) : input,
-  ...(hasBegun ? { hasBegun } : {}),
-});
+export const historyOf: OfPath<readonly Message[]> = (...at) => [...acceptedInput(...at), ...at[0].messages];
+
+/** Without the files that the service has. */
+export const earlierRun: OfPath<EarlierRun> = (...at) => {
+  const [{ run, input, hasBegun }] = at;
+  return { id: run, ...(hasBegun ? { input: textsOf(input), hasBegun } : { input: acceptedInput(...at) }) };
+};
+
+/**
+ * The input without what was refused: with it, each later prompt would be refused, too. If a later prompt was refused
+ * with one that had not arrived, either may be the reason.
+ */
+const acceptedInput: OfPath<readonly Message[]> = (exchange, index, path) => {
+  const { input, view } = exchange;
+  if (isAnswered(exchange)) return input;
+  if (path.slice(index + 1).some(isRefused)) return [];
+  if (!isRefused(exchange)) return input;
+  const areFilesRefused = [413, 415].includes(Number(view.error?.['status'])) && filesIn(input).length > 0;
+  return areFilesRefused ? textsOf(input) : [];
+};
+
+const isAnswered = ({ hasBegun, input, view }: Exchange): boolean =>
+  hasBegun === true || view.messages.length > viewOf(input).messages.length;
+
+/** Whether a service, or a provider, has refused an input, maybe for what it is. */
+const isRefused = (exchange: Exchange): boolean => {
+  const { code, status } = exchange.view.error ?? {};
+  const isBlamed = code === 'configuration' || [400, 413, 415, 422].includes(Number(status));
+  return isBlamed && !isAnswered(exchange);
+};
 
 const openStatuses: readonly ViewStatus[] = ['sending', 'runningTools', 'waiting'];
 
@@ -173,7 +199,7 @@ export function createExchanges(
     /** The exchange after which a prompt comes. Default: the selected one, also if the other version was left out. */
     parentOf: (id = ''): string | undefined => (byId.has(id) ? get(id).parent : last),
     /** The input of an exchange, to send it again: the files that the server has are not sent again. */
-    inputOf: (id: string): readonly Message[] => pack(get(id)).input,
+    inputOf: (id: string): readonly Message[] => pack({ ...get(id), view: emptyView }).input, // with refused files
 
     waiting: (): readonly ToolCallView[] => waitingIn(open()),
 

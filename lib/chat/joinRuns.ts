@@ -6,13 +6,14 @@ import { failView, sendingView, shownMessages } from '../operators/view/view.js'
 
 export const isLost = ({ lost, view }: Exchange): boolean => lost !== undefined && view.status === 'failed';
 
-/** `resume` sends the answers to the calls of an exchange. */
+/** `start` sends the prompt of an exchange, and `resume` the answers to its calls. */
 export function createJoins(
   agent: ConversationAgent,
   exchanges: Exchanges,
   notifiers: Omit<RunNotifiers, 'stop'>,
   update: (id: string, change: Partial<Exchange>) => void,
   follow: Follow,
+  start: (exchange: Exchange, stop: Observable<void>) => Observable<unknown>,
   resume: WaitingRuns['resume'],
 ) {
   /** What was shown of a run that ends with this page becomes a part of the history. */
@@ -26,15 +27,16 @@ export function createJoins(
     return follow(id, run, base ?? view, stop, () => agent.join?.(run, { ...notifiers, given, stop }) ?? EMPTY);
   }
 
-  /** While `isQuiet`, joining is tried once, and shown when it has worked. */
+  /** While `isQuiet`, joining is tried once, and shown when it has worked. Else, a prompt that may not have arrived is sent. */
   function joinLost(id: string, stop: Observable<void>, isQuiet: boolean): Observable<unknown> {
     return defer(() => {
       const exchange = exchanges.get(id);
-      const { lost, view, run } = exchange;
+      const { lost, view, run, hasBegun } = exchange;
       if (!lost || !isLost(exchange)) return EMPTY;
       if (!isQuiet) update(id, { view: sendingView(view) });
       // A decision that did not arrive is sent again: the service uses it once.
       if (lost.run !== run) return resume({ ...exchange, view: lost.base }, stop, undefined, isQuiet);
+      if (!isQuiet && !hasBegun) return start(exchange, stop);
       return follow(id, run, lost.base, stop, () => {
         const events = agent.join?.(run, { ...notifiers, stop }) ?? EMPTY;
         return isQuiet ? untilBroken(events) : events;

@@ -1,7 +1,7 @@
 import { hash } from '../core/hash.js';
 import type { QueuedPrompt } from './commandQueue.js';
 import type { Exchange } from './exchanges.js';
-import { savedConversation, type SavedConversation } from './savedConversation.js';
+import { areParentsFirst, savedConversation, type SavedConversation } from './savedConversation.js';
 
 /** Hashes of the exchanges by id, `QUEUED` for prompts that wait, the selected exchange under `SELECTED`. */
 export type Marks = Readonly<Record<string, string>>;
@@ -81,6 +81,7 @@ function union<T extends { readonly id: string }>(list: readonly T[], others: re
 
 /** Each exchange after the one that it continues: two devices may have them in different orders. */
 function parentsFirst(exchanges: readonly Exchange[]): readonly Exchange[] {
+  if (areParentsFirst(exchanges)) return exchanges;
   const byId = new Map(exchanges.map((exchange) => [exchange.id, exchange]));
   const parentOf = ({ parent }: Exchange) => (parent === undefined ? undefined : byId.get(parent));
   const ordered = new Map<string, Exchange>();

@@ -2,7 +2,8 @@ import { defer, finalize, map, skip, type Observable } from 'rxjs';
 import { tryParseJson } from '../core/json/json.js';
 import type { Conversation } from './conversation.js';
 import { marksOf, mergeSaved } from './mergeSaved.js';
-import { isSavedConversation, type SavedConversation } from './savedConversation.js';
+import { isOfLaterRelease, isSavedConversation, unreadableConversation } from './savedConversation.js';
+import type { SavedConversation } from './savedConversation.js';
 import { storeSaved, type ReportError } from './smallerSaved.js';
 import { reportRejection } from '../core/reportUnhandled.js';
 
@@ -17,7 +18,7 @@ import { reportRejection } from '../core/reportUnhandled.js';
  * conversation again from what another tab has written.
  *
  * A storage that is full loses nothing else: it keeps the newest exchanges without their files, as far as they fit, and
- * everything again when there is room.
+ * everything again when there is room. What a later release has stored, in another tab, is not overwritten.
  *
  * ```ts
  * const chat = conversation(remoteAgent('/api/chat'), { saved: localStorage.getItem('chat') });
@@ -28,8 +29,8 @@ import { reportRejection } from '../core/reportUnhandled.js';
  * @param chat The conversation.
  * @param storage `localStorage`, or an object with its two methods.
  * @param key The key of the conversation.
- * @param options `onError` for a storage without room (default: ignored).
- * @returns An Observable of the values to store, also of one for which there was no room: the next change stores it,
+ * @param options `onError` for a storage without room, and once for a value of a later release (default: ignored).
+ * @returns An Observable of the values to store, also of one that could not be stored: the next change stores it,
  * too. It stores as long as it is subscribed, and fails only if `getItem` throws: the browser forbids the storage.
  */
 export function persist(
@@ -40,23 +41,27 @@ export function persist(
 ): Observable<SavedConversation> {
   return defer(() => {
     let written = marksOf(chat.save());
-    const stored = (): SavedConversation | undefined => {
-      const value = tryParseJson(storage.getItem(key) ?? '');
-      return isSavedConversation(value) ? value : undefined;
-    };
+    let isReported = false;
+    const stored = (): unknown => tryParseJson(storage.getItem(key) ?? '');
     return chat.saved$.pipe(
       skip(1), // the state at the start
       map((after) => {
         const before = stored();
-        const merged = before ? mergeSaved(before, written, after) : after;
+        if (isOfLaterRelease(before)) {
+          if (!isReported) onError?.(unreadableConversation(before));
+          isReported = true;
+          return after;
+        }
+        const merged = isSavedConversation(before) ? mergeSaved(before, written, after) : after;
         if (storeSaved(storage, key, merged, onError)) written = marksOf(after);
         return merged;
       }),
       finalize(() => {
         try {
-          const before = stored(); // another tab may have removed it
-          const merged = before && mergeSaved(before, written, chat.save());
-          if (merged && merged.exchanges.length > before.exchanges.length) storeSaved(storage, key, merged, onError);
+          const before = stored();
+          if (!isSavedConversation(before)) return; // another tab may have removed it
+          const merged = mergeSaved(before, written, chat.save());
+          if (merged.exchanges.length > before.exchanges.length) storeSaved(storage, key, merged, onError);
         } catch (thrown) {
           reportRejection(onError?.(thrown));
         }

@@ -1,7 +1,8 @@
 import { catchError, concatMap, defer, EMPTY, ignoreElements, map, of, retry, tap, type Observable } from 'rxjs';
 import type { Conversation } from './conversation.js';
 import { marksOf, mergeSaved } from './mergeSaved.js';
-import { isSavedConversation, unreadableConversation, type SavedConversation } from './savedConversation.js';
+import { isSavedConversation, savedConversation, unreadableConversation } from './savedConversation.js';
+import type { SavedConversation } from './savedConversation.js';
 import { smallerSaved, type ReportError } from './smallerSaved.js';
 import { ConfigurationError, HttpError } from '../core/errors.js';
 import { isRecord, objectOrEmpty, tryParseJson } from '../core/json/json.js';
@@ -72,8 +73,6 @@ export interface RemoteChats {
 
 const MAX_CONFLICTS = 10;
 
-const EMPTY_CONVERSATION: SavedConversation = { version: 1, exchanges: [] };
-
 /**
  * The chats of the user at a service: the list, and what opens, renames, deletes and keeps them. A chat that was begun
  * on one device goes on at another one.
@@ -130,19 +129,17 @@ export function remoteChats(url: string, options: RemoteChatsOptions = {}): Remo
       request('PUT', { chat: id }, { version: 0, saved, restore: true }, 409).pipe(
         map(({ status, value }) => (status === 409 ? readChat(value, url) : { ...readSummary(value, url), saved })),
       ),
-    keep: (chat, known) => keepChat(chat, known, { url, request, onError: options.onError }),
+    keep: (chat, known) => keepChat(chat, known, url, request, options.onError),
   };
 }
 
 /** Writes each version of a conversation. It merges what another device has written in the meantime. */
 function keepChat(
   chat: Parameters<RemoteChats['keep']>[0],
-  { id, version = 0, saved: openedWith = EMPTY_CONVERSATION }: Parameters<RemoteChats['keep']>[1],
-  {
-    url,
-    request,
-    onError,
-  }: { readonly url: string; readonly request: ChatRequest } & Pick<RemoteChatsOptions, 'onError'>,
+  { id, version = 0, saved: openedWith = savedConversation([]) }: Parameters<RemoteChats['keep']>[1],
+  url: string,
+  request: ChatRequest,
+  onError: ReportError | undefined,
 ): Observable<OpenedChat> {
   let known: OpenedChat = { id, title: '', updated: 0, version, saved: openedWith };
   /** What this page knew when it was written last. */
@@ -170,7 +167,7 @@ function keepChat(
   const write = (after: SavedConversation, conflictsLeft: number): Observable<OpenedChat> =>
     defer(() => {
       const saved = mergeSaved(known.saved, marksOf(before), after);
-      return put(versionsOf(saved)).pipe(
+      return put(smallerSaved(saved)).pipe(
         concatMap(({ status, value, sent }) => {
           if (status === 409 && conflictsLeft > 0) {
             known = readChat(value, url);
@@ -204,11 +201,6 @@ interface Answer {
   readonly value: unknown;
 }
 
-function* versionsOf(saved: SavedConversation): Generator<SavedConversation, undefined> {
-  yield saved;
-  yield* smallerSaved(saved);
-}
-
 const isSame = (a: SavedConversation, b: SavedConversation): boolean => JSON.stringify(a) === JSON.stringify(b);
 
 function readSummary(value: unknown, url: string): ChatSummary {
@@ -220,7 +212,7 @@ function readSummary(value: unknown, url: string): ChatSummary {
 
 function readChat(value: unknown, url: string): OpenedChat {
   const { saved } = objectOrEmpty(value);
-  if (!isSavedConversation(saved)) throw unreadableConversation();
+  if (!isSavedConversation(saved)) throw unreadableConversation(saved);
   return { ...readSummary(value, url), saved };
 }
 

@@ -36,28 +36,31 @@ export function readSaved(
   const stored = typeof saved === 'string' ? tryParseJson(saved) : (saved ?? empty);
   return isSavedConversation(stored)
     ? { ...stored, exchanges: stored.exchanges.map(unpackFiles) }
-    : { ...empty, savedError: unreadableConversation().toJSON() };
+    : { ...empty, savedError: unreadableConversation(stored).toJSON() };
 }
 
-/** An exchange comes after the one that it continues, so there is no cycle. */
 export function isSavedConversation(value: unknown): value is SavedConversation {
   if (!isRecord(value) || value['version'] !== 1) return false;
   const { exchanges, selected, queued = [] } = value;
-  if (!Array.isArray(exchanges) || !exchanges.every(isExchange)) return false;
-  const known = new Set<unknown>([undefined]); // the first exchange has no parent
-  for (const { id, parent } of exchanges) {
-    if (known.has(id) || !known.has(parent)) return false;
-    known.add(id);
-  }
-  return known.has(selected) && isListOf(queued, isQueuedPrompt);
+  if (!Array.isArray(exchanges) || !exchanges.every(isExchange) || !areParentsFirst(exchanges)) return false;
+  return (selected === undefined || exchanges.some(({ id }) => id === selected)) && isListOf(queued, isQueuedPrompt);
 }
 
-export const unreadableConversation = () =>
-  new ConfigurationError(
-    'options',
-    'The saved conversation cannot be read: it was changed, or another version has saved it.',
-    'Pass what `save()` returned. The conversation starts without it.',
-  );
+/** Whether each exchange, with an id of its own, comes after the one that it continues: so there is no cycle. */
+export function areParentsFirst(exchanges: readonly { readonly id?: unknown; readonly parent?: unknown }[]): boolean {
+  const known = new Set<unknown>([undefined]); // the first exchange has no parent
+  return exchanges.every(({ id, parent }) => !known.has(id) && known.has(parent) && known.add(id));
+}
+
+/** Whether a later release has saved a value. It is not to be overwritten: that release can read it. */
+export const isOfLaterRelease = (value: unknown): boolean => isRecord(value) && Number(value['version']) > 1;
+
+export function unreadableConversation(value: unknown): ConfigurationError {
+  const [reason, nextStep] = isOfLaterRelease(value)
+    ? ['a later release has saved it. It stays as it is.', 'Reload the page, so that it has that release, too.']
+    : ['it was changed.', 'Pass what `save()` returned. The conversation starts without it.'];
+  return new ConfigurationError('options', `The saved conversation cannot be read: ${reason}`, nextStep);
+}
 
 const isExchange = (value: unknown): value is Readonly<Record<string, unknown>> =>
   isRecord(value) &&
@@ -72,4 +75,7 @@ const isExchange = (value: unknown): value is Readonly<Record<string, unknown>> 
 const isLost = (value: unknown): boolean => isRecord(value) && isText(value['run']) && isView(value['base']);
 
 const isQueuedPrompt = (value: unknown): boolean =>
-  isRecord(value) && isText(value['id']) && (isText(value['input']) || isListOf([value['input']].flat(), isMessage));
+  isRecord(value) &&
+  isText(value['id']) &&
+  isText(value['beside'] ?? '') &&
+  (isText(value['input']) || isListOf([value['input']].flat(), isMessage));

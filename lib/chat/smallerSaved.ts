@@ -4,8 +4,12 @@ import { reportRejection } from '../core/reportUnhandled.js';
 /** Called with the refusal of a service, too. */
 export type ReportError = (thrown: unknown) => void;
 
-/** First without the files, then the newest exchanges, marked so that they replace no complete ones elsewhere. */
+/**
+ * What to store: everything, else without the files, else the newest exchanges, marked so that they replace no complete
+ * ones elsewhere.
+ */
 export function* smallerSaved(saved: SavedConversation): Generator<SavedConversation, undefined> {
+  yield saved;
   const { exchanges } = JSON.parse(JSON.stringify(saved, withoutFiles)) as SavedConversation;
   for (let count = exchanges.length; count > 0; count = Math.floor(count / 2)) {
     const newest = exchanges.slice(-count);
@@ -36,20 +40,12 @@ export function storeSaved(
   saved: SavedConversation,
   onError?: ReportError,
 ): SavedConversation | undefined {
-  const store = (version: SavedConversation): SavedConversation => {
-    storage.setItem(key, JSON.stringify(version));
-    return version;
-  };
-  try {
-    return store(saved);
-  } catch (thrown) {
-    reportRejection(onError?.(thrown));
-  }
   for (const version of smallerSaved(saved)) {
     try {
-      return store(version);
-    } catch {
-      // The next version is smaller; the error is reported.
+      storage.setItem(key, JSON.stringify(version));
+      return version;
+    } catch (thrown) {
+      if (version === saved) reportRejection(onError?.(thrown)); // the next versions are smaller
     }
   }
   return undefined;

@@ -13,14 +13,24 @@ export const messagesOf = (input: Input): readonly Message[] =>
 /** Later changes to the array do not affect the run. @throws ConfigurationError `history` */
 export function createStartState(input: Input, history: readonly Message[] = []): RunState {
   const messages = [...history, ...messagesOf(input)];
-  if (messages.length === 0 || (input as Input | undefined) === undefined) {
-    throw historyError('There is nothing to send: no input and no history.', 'Pass a text or a message.');
-  }
+  if (messages.length === 0 || (input as Input | undefined) === undefined)
+    throw nothingToSend('no input and no history');
   requireMessages(messages);
   return startState(messages);
 }
 
 export const requireMessages = (messages: readonly unknown[]): void => messages.forEach(requireMessage);
+
+/** @throws ConfigurationError `history` if it is no input, or has neither text nor another part. */
+export function requireInput(input: Input): Input {
+  const { messages } = createStartState(input);
+  const hasContent = ({ parts }: Message) => parts.some((part) => part.type !== 'text' || part.text !== '');
+  if (messages.some(hasContent)) return input;
+  throw nothingToSend('the input is empty');
+}
+
+const nothingToSend = (problem: string) =>
+  historyError(`There is nothing to send: ${problem}.`, 'Pass a text or a message.');
 
 function requireMessage(message: unknown, index: number): void {
   const { role, parts } = isRecord(message) ? message : {};
@@ -32,6 +42,7 @@ function requireMessage(message: unknown, index: number): void {
   );
 }
 
-const isPart = (part: unknown): boolean => isRecord(part) && typeof part['type'] === 'string';
+const isPart = (part: unknown): boolean =>
+  isRecord(part) && typeof part['type'] === 'string' && (part['type'] !== 'text' || typeof part['text'] === 'string');
 
 const roles: readonly string[] = ['system', 'user', 'model'] satisfies readonly Role[];

@@ -13,11 +13,16 @@ export function reportRejection(returned: unknown): void {
   if (returned instanceof Promise) returned.catch(reportUnhandled);
 }
 
-/** For teardown, and for callbacks that only look on: the run goes on whatever they throw. */
-export function reportErrorsOf(work: () => unknown): void {
+/**
+ * For teardown, and for callbacks that only look on: the run goes on whatever they throw. Returns whether they have
+ * thrown nothing.
+ */
+export function reportErrorsOf(work: () => unknown): boolean {
   try {
     reportRejection(work());
+    return true;
   } catch (thrown) {
     reportUnhandled(thrown);
+    return false;
   }
 }

@@ -1,5 +1,5 @@
-import { describe, expect, it } from '@jest/globals';
-import { concat, defer, delay, finalize, from, map, NEVER, of, Subject, take, throwError } from 'rxjs';
+import { describe, expect, it, jest } from '@jest/globals';
+import { concat, config, defer, delay, finalize, from, map, NEVER, of, Subject, take, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import * as z from 'zod';
@@ -652,6 +652,46 @@ describe('conversation: mistakes', () => {
     expect(failure(() => chat.select('x'))).toContain('no exchange with the id "x"');
     expect(failure(() => chat.decide('x', { approve: true }))).toContain('no call with the id "x"');
     expect(failure(() => chat.answer('x', 1))).toContain('no call with the id "x"');
+  });
+
+  const notInputs: Readonly<Record<string, unknown>> = {
+    null: null,
+    undefined,
+    'a number': 5,
+    'an object': {},
+    'an empty list': [],
+    'an empty text': '',
+    'a message without parts': { role: 'user' },
+    'a message with no part': { role: 'user', parts: [] },
+    'a message with an empty text': userMessage(''),
+    'a part that is null': { role: 'user', parts: [null] },
+    'a text part without a text': { role: 'user', parts: [{ type: 'text' }] },
+    'a role that does not exist': { role: 'assistant', parts: [{ type: 'text', text: 'Hi' }] },
+    'a message within a list': [userMessage('Hi'), { role: 'assistant' }],
+  };
+
+  it.each(Object.keys(notInputs))('an input that is %s is refused, and the conversation goes on', (name) => {
+    const input = notInputs[name] as Input;
+    const prompts = new Subject<Input>();
+    const chat = conversation(createAgent({ model: scriptedModel(() => 'One') }), prompts);
+    const seen = observe(chat.view$);
+    chat.send('a');
+    const id = chat.view.exchanges[0]?.id ?? '';
+    const before = seen.values.length;
+    expect(failure(() => chat.send(input))).toMatch(/is not a message|nothing to send/);
+    expect(failure(() => chat.edit(id, input))).toMatch(/is not a message|nothing to send/);
+    const reported: unknown[] = [];
+    const { onUnhandledError } = config;
+    config.onUnhandledError = (thrown) => reported.push(thrown);
+    jest.useFakeTimers();
+    prompts.next(input);
+    jest.runAllTimers();
+    jest.useRealTimers();
+    config.onUnhandledError = onUnhandledError;
+    expect(reported).toEqual([expect.any(ConfigurationError)]);
+    expect([seen.values.length, seen.error]).toEqual([before, undefined]);
+    prompts.next('b');
+    expect(chat.view.exchanges.map(({ status }) => status)).toEqual(['idle', 'idle']);
   });
 
   it('a value that save did not return starts a new conversation, whose view says why', () => {

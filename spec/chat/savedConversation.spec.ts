@@ -121,6 +121,8 @@ describe('conversation: a saved conversation that was changed', () => {
       ]),
     ),
     'prompts without input': (value) => Object.assign(value, { queued: [{ id: 'x' }] }),
+    'a prompt beside something that is no id': (value) =>
+      Object.assign(value, { queued: [{ id: 'x', input: 'Hi', beside: 5 }] }),
   };
 
   it('a saved conversation is read from its JSON, too', () => {

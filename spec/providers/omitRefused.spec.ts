@@ -240,13 +240,14 @@ describe('a refused file inside an agent of agentTool', () => {
 describe('omitRefused', () => {
   const refusal: Refusal = { provider: 'openai-chat', body: openai, message: 'You uploaded an unsupported image.' };
 
-  it('without omitRefused, the run fails, and so does the next one', async () => {
+  it('without omitRefused, the run fails, and the next one knows nothing of its prompt', async () => {
     const { server, model } = await refusing(refusal);
     const chat = conversation(createAgent({ model }));
     const view = chat.view$.subscribe();
     expect(await ask(chat, photos)).toMatchObject({ status: 'failed', error: { code: 'http' }, notice: undefined });
-    expect(await ask(chat, 'And now?')).toMatchObject({ status: 'failed' });
+    expect(await ask(chat, 'And now?')).toMatchObject({ status: 'idle' });
     expect(server.requests).toHaveLength(2);
+    expect(JSON.stringify(server.requests[1]?.body)).not.toContain('image');
     view.unsubscribe();
   });
 

@@ -1,23 +1,10 @@
 import { computed, ErrorHandler, inject, linkedSignal, NgZone, PLATFORM_ID, untracked } from '@angular/core';
 import type { Signal, WritableSignal } from '@angular/core';
 import { takeUntilDestroyed, toObservable } from '@angular/core/rxjs-interop';
-import {
-  auditTime,
-  catchError,
-  defer,
-  EMPTY,
-  endWith,
-  expand,
-  filter,
-  fromEvent,
-  interval,
-  map,
-  merge,
-  of,
-} from 'rxjs';
+import { catchError, defer, EMPTY, endWith, expand, filter, fromEvent, map, merge, of } from 'rxjs';
 import { race, reduce, retry, Subject, switchMap, throwError, timer, type Observable } from 'rxjs';
 import { HttpError } from '../../core/errors.js';
-import { MAX_TIMER_DELAY, requireNumber } from '../../core/options.js';
+import { requireNumber } from '../../core/options.js';
 import type { ChatSummary } from '../../transport/chatSummary.js';
 import { isRetryable } from '../../transport/pageFetch.js';
 import { randomId } from '../../transport/randomId.js';
@@ -29,6 +16,7 @@ import { createChatIndex, type ChatIndex, type IndexState } from './chatIndex.js
 import { createInjected, type InjectConversationOptions, type InjectedConversation } from './injectConversation.js';
 import { injectPageStorage } from './pageStorage.js';
 import { injectUserKey } from './provideAgent.js';
+import { readList } from './readList.js';
 
 /** Options of `injectChats`. */
 export interface InjectChatsOptions extends Omit<InjectConversationOptions, 'key' | 'saved'> {
@@ -128,7 +116,6 @@ export function injectChats({ chats, refresh = 30_000, ...settings }: InjectChat
       next: (hasChanged: boolean) => hasChanged && changed.next(),
       error: (thrown: unknown) => errors.handleError(thrown),
     };
-    // With zone.js, an interval inside of the zone would keep the application from ever being stable.
     inject(NgZone).runOutsideAngular(() => work.pipe(takeUntilDestroyed()).subscribe(observer));
   }
   return {
@@ -179,6 +166,7 @@ function createCommands({ chats, copies, index, shown, list, current, entries }:
   const undo = new Map<string, SavedConversation>();
   const update = (change: Partial<List>) => list.update((before) => ({ ...before, ...change }));
   const fail = (error: unknown) => update({ error });
+  const act = <T>(work: Observable<T>, next: (value: T) => void) => void work.subscribe({ next, error: fail });
   const find = (id: string) => untracked(list).listed.find((chat) => chat.id === id);
   const show = (id: string) => {
     index.see(id, find(id)?.updated);
@@ -187,7 +175,7 @@ function createCommands({ chats, copies, index, shown, list, current, entries }:
   const open = (id: string): void => {
     const chat = find(id);
     if (!chat || !copies.isOld(chat)) show(id);
-    else copies.fetch(id).subscribe({ next: () => show(id), error: fail });
+    else act(copies.fetch(id), () => show(id));
   };
   const remember = (id: string, saved: SavedConversation): void => {
     if (untracked(list).deleted.some((chat) => chat.id === id)) return;
@@ -203,30 +191,22 @@ function createCommands({ chats, copies, index, shown, list, current, entries }:
     lose: (id: string) => remember(id, readSaved(copies.read(id))),
     ofPerson: {
       open: (id?: string) => (id === undefined ? show(randomId()) : open(id)),
-      rename: (id: string, title: string) =>
-        void chats.rename(id, title).subscribe({ next: () => changed.next(), error: fail }),
+      rename: (id: string, title: string) => act(chats.rename(id, title), () => changed.next()),
       delete(id: string): void {
-        const copy = copies.read(id);
-        const saved$ = copy === null ? chats.open(id).pipe(map(({ saved }) => saved)) : of(readSaved(copy));
-        saved$.pipe(switchMap((saved) => chats.delete(id).pipe(endWith(saved)))).subscribe({
-          next(saved) {
-            remember(id, saved);
-            if (id === untracked(shown).id) show(randomId());
-            copies.remove(id);
-          },
-          error: fail,
+        const { savedError, ...copy } = readSaved(copies.read(id) ?? '');
+        const saved$ = savedError ? chats.open(id).pipe(map(({ saved }) => saved)) : of(copy);
+        act(saved$.pipe(switchMap((saved) => chats.delete(id).pipe(endWith(saved)))), (saved) => {
+          remember(id, saved);
+          if (id === untracked(shown).id) show(randomId());
+          copies.remove(id);
         });
       },
       restore(id: string): void {
         const saved = undo.get(id);
         if (!saved) return;
-        const restored$ = chats.restore(id, saved).pipe(switchMap(() => copies.fetch(id)));
-        restored$.subscribe({
-          next() {
-            update({ deleted: untracked(list).deleted.filter((chat) => chat.id !== id) });
-            show(id);
-          },
-          error: fail,
+        act(chats.restore(id, saved).pipe(switchMap(() => copies.fetch(id))), () => {
+          update({ deleted: untracked(list).deleted.filter((chat) => chat.id !== id) });
+          show(id);
         });
       },
       clear: (): void =>
@@ -245,8 +225,6 @@ function createCommands({ chats, copies, index, shown, list, current, entries }:
 
 /** Milliseconds before a chat is written again, unless the page is online. */
 const RETRY_DELAY = 10_000;
-/** Changes within this time, in milliseconds, read the list once. */
-const LIST_DELAY = 100;
 
 function keepShown(id: string, { copies, index }: State, changes: Observable<unknown>, { lose, fail }: Commands) {
   const delay = (thrown: unknown) =>
@@ -292,11 +270,5 @@ const followList =
         }),
       );
     });
-    const occasions = ['focus', 'online'].map((name) => fromEvent(globalThis, name));
-    return merge(changes, ...occasions, interval(Math.min(refresh, MAX_TIMER_DELAY))).pipe(
-      auditTime(LIST_DELAY),
-      filter(() => untracked(index.key) !== undefined),
-      switchMap(() => read$),
-      map(() => false as const),
-    );
+    return readList(index.key, refresh, read$)(changes).pipe(map(() => false as const));
   };

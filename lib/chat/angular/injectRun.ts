@@ -3,7 +3,7 @@ import type { Signal } from '@angular/core';
 import { catchError, defer, distinctUntilChanged, identity, map, NEVER, of, startWith, Subject } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { ConversationAgent } from '../conversationAgent.js';
-import { emptyView, viewOf, type View, type ViewStatus } from '../../operators/view/view.js';
+import { answerText, emptyView, viewOf, type View, type ViewStatus } from '../../operators/view/view.js';
 import { createViewFold } from '../../operators/view/viewFold.js';
 import type { RunResult } from '../../core/event.js';
 import { isResult } from '../../core/eventGuards.js';
@@ -112,7 +112,7 @@ export function injectRun<O = unknown>(
 
   return {
     value: computed(() => snapshot().view),
-    text: computed(() => textOf(snapshot().view)),
+    text: computed(() => answerText(snapshot().view)),
     status: computed(() => snapshot().view.status),
     isLoading: computed(() => isBusy(snapshot().view.status)),
     error: computed(() => snapshot().error),
@@ -147,8 +147,3 @@ const runSnapshots = <O>(
       distinctUntilChanged(),
     );
   });
-
-function textOf({ messages }: View): string {
-  const answers = messages.filter(({ role }) => role === 'model').flatMap(({ parts }) => parts);
-  return answers.map((part) => (part.type === 'text' ? part.text : '')).join('');
-}

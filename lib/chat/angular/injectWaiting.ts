@@ -1,14 +1,14 @@
 import { computed, DestroyRef, inject, linkedSignal, NgZone, PLATFORM_ID, type Signal } from '@angular/core';
 import { takeUntilDestroyed, toObservable } from '@angular/core/rxjs-interop';
-import { auditTime, catchError, defer, EMPTY, filter, finalize, fromEvent, interval, map, merge, NEVER } from 'rxjs';
-import { Subject, switchMap, type Observable } from 'rxjs';
+import { catchError, defer, EMPTY, finalize, map, merge, NEVER, Subject, type Observable } from 'rxjs';
 import type { CallAnswers, Decision } from '../../core/approval.js';
 import { omitUndefined, type JsonValue } from '../../core/json/json.js';
-import { MAX_TIMER_DELAY, requireNumber } from '../../core/options.js';
+import { requireNumber } from '../../core/options.js';
 import { followingId } from '../../transport/randomId.js';
 import type { WaitingRun } from '../../transport/waitingRun.js';
 import type { ConversationAgent } from '../conversationAgent.js';
 import { injectAgent, injectUserKey } from './provideAgent.js';
+import { readList } from './readList.js';
 
 /** Options of `injectWaiting`. */
 export interface InjectWaitingOptions {
@@ -72,13 +72,7 @@ export function injectWaiting({ agent = injectAgent(), refresh = 30_000 }: Injec
     );
   if (inject(PLATFORM_ID) !== 'server') {
     const read$ = defer(() => agent.waiting?.() ?? EMPTY).pipe(map((runs) => state.set({ runs })));
-    const occasions = ['focus', 'online'].map((name) => fromEvent(globalThis, name));
-    const reading = merge(toObservable(user), changed, ...occasions, interval(Math.min(refresh, MAX_TIMER_DELAY))).pipe(
-      auditTime(LIST_DELAY),
-      filter(() => user() !== undefined),
-      switchMap(() => reported(read$)),
-    );
-    // With zone.js, an interval inside of the zone would keep the application from ever being stable.
+    const reading = merge(toObservable(user), changed).pipe(readList(user, refresh, reported(read$)));
     zone.runOutsideAngular(() => reading.pipe(takeUntilDestroyed(destroyed)).subscribe());
   }
   /** The run is read to its end: without a reader, the service would stop it after a while. */
@@ -107,6 +101,3 @@ interface State {
   readonly runs: readonly WaitingRun[];
   readonly error?: unknown;
 }
-
-/** Changes within this time, in milliseconds, read the list once. */
-const LIST_DELAY = 100;

@@ -1,6 +1,6 @@
 import type { Question } from '../../core/approval.js';
 import type { FinishReason, RetryChunk } from '../../core/chunk.js';
-import { omitUndefined, type JsonObject, type JsonValue } from '../../core/json/json.js';
+import { mapChanged, omitUndefined, type JsonObject, type JsonValue } from '../../core/json/json.js';
 import {
   isHandle,
   joinedResult,
@@ -260,11 +260,14 @@ export const textsOf = (messages: readonly Message[]): readonly Message[] =>
     .map((message) => ({ ...message, parts: message.parts.filter(({ type }) => type === 'text') }))
     .filter(({ parts }) => parts.length > 0);
 
+export function answerText({ messages }: View): string {
+  const answers = messages.filter(({ role }) => role === 'model').flatMap(({ parts }) => parts);
+  return answers.map((part) => (part.type === 'text' ? part.text : '')).join('');
+}
+
 /** Returns the visible part of an answer, its text, as messages for the history of the next run. */
 export function shownMessages(view: View): readonly Message[] {
-  const answers = view.messages.filter(({ role }) => role === 'model');
-  const texts = answers.flatMap(({ parts }) => parts.map((part) => (part.type === 'text' ? part.text : '')));
-  const text = texts.join('');
+  const text = answerText(view);
   return text === '' ? [] : [modelMessage(text)];
 }
 
@@ -294,16 +297,11 @@ const withoutIncompleteCalls = (view: View): View => {
 };
 
 function mapCalls(view: View, change: (call: ToolCallView) => ToolCallView): View {
-  const messages = mapKept(view.messages, (message) => {
-    const parts = mapKept(message.parts, (part) => (isToolCallView(part) ? change(part) : part));
+  const messages = mapChanged(view.messages, (message) => {
+    const parts = mapChanged(message.parts, (part) => (isToolCallView(part) ? change(part) : part));
     return parts === message.parts ? message : { ...message, parts };
   });
   return messages === view.messages ? view : { ...view, messages };
-}
-
-function mapKept<T>(list: readonly T[], change: (element: T) => T): readonly T[] {
-  const changed = list.map(change);
-  return changed.every((element, index) => element === list[index]) ? list : changed;
 }
 
 /** Marks the answer as incomplete, if there is one. */

@@ -152,7 +152,7 @@ const readBody = <C>(kernel: Kernel<C>, request: Request, { owner }: Client<C>) 
       const body = readRequest(text);
       // A new run may name files of earlier ones: the service inserts them.
       const isStart = request.method === 'POST' && body.input !== undefined;
-      requireFileUrls(isStart ? withoutRunFiles(body.input) : body, kernel.browser);
+      requireFileUrls(isStart ? [withoutRunFiles(body.input), body.history] : body, kernel.browser);
       rejectForbiddenEdits(body.answers?.decisions, kernel.browser);
       return body;
     }),

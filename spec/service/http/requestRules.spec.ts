@@ -11,17 +11,26 @@ afterEach(close);
 
 const mediaType = 'application/pdf';
 
-/** A prompt with a file, in each protocol. */
-const prompts: Readonly<Record<keyof typeof protocols, (url: string) => unknown>> = {
-  agentHandler: (url) => ({ input: [{ role: 'user', parts: [{ type: 'file', mediaType, url }] }] }),
-  agUiHandler: (value) => ({
+/** A prompt with a file, in each protocol, and one with a text after it. */
+const prompts: Readonly<Record<keyof typeof protocols, (url: string, isEarlier: boolean) => unknown>> = {
+  agentHandler(url, isEarlier) {
+    const input = [{ role: 'user', parts: [{ type: 'file', mediaType, url }] }];
+    return isEarlier ? { input: 'Well?', history: [{ id: crypto.randomUUID(), input }] } : { input };
+  },
+  agUiHandler: (value, isEarlier) => ({
     threadId: 't',
     runId: 'r',
-    messages: [{ id: 'm', role: 'user', content: [{ type: 'document', source: { type: 'url', value } }] }],
+    messages: [
+      { id: 'm', role: 'user', content: [{ type: 'document', source: { type: 'url', value } }] },
+      ...(isEarlier ? [{ id: 'n', role: 'user', content: 'Well?' }] : []),
+    ],
   }),
-  uiChatHandler: (url) => ({
+  uiChatHandler: (url, isEarlier) => ({
     id: 'c',
-    messages: [{ id: 'm', role: 'user', parts: [{ type: 'file', mediaType, url }] }],
+    messages: [
+      { id: 'm', role: 'user', parts: [{ type: 'file', mediaType, url }] },
+      ...(isEarlier ? [{ id: 'n', role: 'user', parts: [{ type: 'text', text: 'Well?' }] }] : []),
+    ],
   }),
 };
 
@@ -29,12 +38,14 @@ const where = tool({ name: 'look', description: 'Looks at the page.' }); // the 
 const send = (url: string, { headers }: ServiceProtocol, body: unknown) =>
   fetch(url, { method: 'POST', headers: headers(), body: JSON.stringify(body) });
 
-describe.each(protocolNames)('%s and the URL of a file in a request', (name) => {
+const places = protocolNames.flatMap((name) => [[name, 'a request'] as const, [name, 'an earlier prompt'] as const]);
+
+describe.each(places)('%s and the URL of a file in %s', (name, place) => {
   const protocol = protocols[name];
   const start = async (options: SharedOptions = {}) => {
     const model = scriptedModel(() => ['Read.']);
     const url = await serve(protocol.handler(createAgent({ model }), options));
-    return { model, ask: (file: string) => send(url, protocol, prompts[name](file)) };
+    return { model, ask: (file: string) => send(url, protocol, prompts[name](file, place === 'an earlier prompt')) };
   };
 
   it.each([
