@@ -60,7 +60,7 @@ export function startRun(
         ),
       ),
     );
-  return prompts ? collectPrompts(prompts, begin) : begin();
+  return prompts ? collectPrompts(prompts, start.checkpoint?.emitted.messages, begin) : begin();
 }
 
 const newSubject = <T>() => new Subject<T>();

@@ -1,7 +1,7 @@
 import { concat, defer, from, ignoreElements, of, startWith, Subject, tap, using } from 'rxjs';
 import type { MonoTypeOperatorFunction, Observable, ObservableInput } from 'rxjs';
 import { stateAfter, type RunEvent, type RunState, type TurnEvent } from '../core/event.js';
-import { messagesOf, requireMessages, type Input } from '../core/input.js';
+import { idsOf, isNew, messagesOf, requireMessages, type Input } from '../core/input.js';
 import type { Message } from '../core/message.js';
 import type { Model } from '../core/model.js';
 import { hasEmitted } from '../core/notifier.js';
@@ -21,7 +21,8 @@ export interface PromptOptions {
    * Each becomes a user message at the end of the turn in which it arrives, after the results of its tools. It is
    * emitted as `message`, and is part of the result. A run that would end continues with it. It is subscribed once per
    * run, until the run ends. Prompts that arrive when no turn can follow any more (after the last `turn` event, or at a
-   * limit between two turns) are in `prompts` of the result. Default: no prompts.
+   * limit between two turns) are in `prompts` of the result. A message with an `id` joins once, also if it arrives
+   * again, or when the run is resumed. Default: no prompts.
    */
   readonly prompts?: ObservableInput<Input> | undefined;
   /**
@@ -46,18 +47,22 @@ export interface PromptQueue {
   readonly failure: Observable<never>;
 }
 
-/** The source is subscribed once, for the duration of the run. */
+/** The source is subscribed once, for the duration of the run. `before`: the messages that the run has added before. */
 export function collectPrompts<T>(
   prompts: ObservableInput<Input>,
+  before: readonly Message[] | undefined,
   run: (queue: PromptQueue) => Observable<T>,
 ): Observable<T> {
   return defer(() => {
     let waiting: readonly Message[] = [];
+    const known = new Set(idsOf(before));
     const arrived = new Subject<readonly Message[]>();
     const failure = new Subject<never>();
     const add = (prompt: Input) => {
-      const messages = messagesOf(prompt);
-      requireMessages(messages);
+      const all = messagesOf(prompt);
+      requireMessages(all);
+      const messages = all.filter((message) => isNew(message, known));
+      if (messages.length === 0) return;
       waiting = [...waiting, ...messages];
       arrived.next(messages);
     };

@@ -1,8 +1,7 @@
 import { concat, concatMap, defer, EMPTY, endWith, filter, finalize, ignoreElements, merge, observeOn } from 'rxjs';
 import { queueScheduler, ReplaySubject, startWith, Subject, takeWhile, type Observable } from 'rxjs';
 import { ConfigurationError } from '../core/errors.js';
-import { messagesOf, type Input } from '../core/input.js';
-import { messageText, type Message } from '../core/message.js';
+import type { Input } from '../core/input.js';
 
 /**
  * Defines how a prompt that arrives during a run is handled, in the words of RxJS: `concat` lets it wait, `switch`
@@ -25,7 +24,10 @@ export interface Command {
   /** Whether it stops the current run: `regenerate` and `edit` do; a prompt, or joining a run again, does not. */
   readonly replaces: boolean;
   readonly run$: Observable<unknown>;
-  readonly isStopped: boolean;
+  /** Whether a run has taken its prompt. */
+  taken: boolean | 'maybe';
+  readonly stopped: Observable<void>;
+  isStopped: boolean;
   stop(): void;
 }
 
@@ -36,9 +38,8 @@ export function createCommand(
   replaces = !prompt,
 ): Command {
   const stopped = new ReplaySubject<void>(1);
-  const command = {
-    prompt,
-    replaces,
+  const command: Command = {
+    ...{ prompt, replaces, stopped, taken: false },
     run$: defer(() => start(stopped)),
     isStopped: false,
     stop() {
@@ -49,18 +50,25 @@ export function createCommand(
   return command;
 }
 
-export function createCommandQueue(
-  whenBusy: WhenBusy,
-  changed: () => void,
-  early: Command[],
-  offer: (input: Input) => boolean,
-) {
+interface PromptTaker {
+  /** Offers a prompt to the current run. Returns whether it has one that has not ended. */
+  offer(prompt: QueuedPrompt): boolean;
+  /** Completes when it is known whether a run has taken a prompt: then `joined` was called. */
+  settleLost(prompt: QueuedPrompt, stop: Observable<void>): Observable<unknown>;
+}
+
+export function createCommandQueue(whenBusy: WhenBusy, changed: () => void, early: Command[], runs: () => PromptTaker) {
   const added = new Subject<Command>();
   let pending: Command[] = [];
   /** With `merge`: how many of the prompts that wait the current run has received, but maybe not taken. */
   let offered = 0;
   /** `connecting`: a subscriber of the first view may add `early` commands before `run` is subscribed. */
   let state: 'idle' | 'connecting' | 'running' = 'idle';
+
+  if (whenBusy === 'merge') for (const command of early) command.taken = 'maybe';
+
+  /** Whether a command waits: the first one only until it is known whether a run has taken its prompt. */
+  const waits = ({ taken, isStopped }: Command, at: number) => at > 0 || (taken === 'maybe' && !isStopped);
 
   function accept(command: Command): boolean {
     const [current] = pending;
@@ -74,8 +82,9 @@ export function createCommandQueue(
     pending.push(command);
     if (replaces || (prompt && whenBusy === 'switch')) current?.stop();
     // Prompts join in their order.
-    const isNext = current && !current.isStopped && offered === pending.length - 2;
-    if (isNext && prompt && whenBusy === 'merge' && offer(prompt.input)) offered += 1;
+    const isNext = current && !current.isStopped && current.taken !== 'maybe' && offered === pending.length - 2;
+    if (isNext && prompt && whenBusy === 'merge' && runs().offer(prompt)) offered += 1;
+    if (current && prompt && !replaces && whenBusy === 'merge') command.taken = 'maybe'; // another tab may offer it, too
     changed();
     return true;
   }
@@ -90,11 +99,11 @@ export function createCommandQueue(
         if (pending.length === 0) changed(); // else, the next command changes the view at its start
         return EMPTY;
       });
-      return concat(command.run$.pipe(ignoreElements()), removed);
+      return concat(settledRun(command, runs()), removed);
     });
 
   return {
-    prompts: (): readonly QueuedPrompt[] => [...pending.slice(1), ...early].flatMap(({ prompt }) => prompt ?? []),
+    prompts: (): readonly QueuedPrompt[] => [...pending.filter(waits), ...early].flatMap(({ prompt }) => prompt ?? []),
 
     isIdle: (): boolean => state === 'running' && pending.length === 0,
 
@@ -103,13 +112,13 @@ export function createCommandQueue(
     },
 
     /** The current run has taken a prompt, which therefore waits no longer. */
-    joined(message: Message): void {
-      const index = pending.findIndex(
-        ({ prompt }, at) => at > 0 && prompt && isSame(messagesOf(prompt.input), message),
-      );
-      if (index < 0) return;
-      pending.splice(index, 1);
-      if (index <= offered) offered -= 1;
+    joined(id: string): void {
+      const index = pending.findIndex(({ prompt }) => prompt?.id === id);
+      const command = pending[index];
+      if (!command) return;
+      command.taken = true;
+      if (index > 0) pending.splice(index, 1);
+      if (index > 0 && index <= offered) offered -= 1;
       changed();
     },
 
@@ -132,7 +141,7 @@ export function createCommandQueue(
     /** Executes the first command, then those that an earlier subscription left waiting. */
     run: (prompts: Observable<Command>, first?: Command): Observable<never> =>
       defer(() => {
-        const waiting = [...pending.splice(0).slice(1), ...early.splice(0)]; // without the command that was executed
+        const waiting = [...pending.splice(0).filter(waits), ...early.splice(0)]; // without the command that was executed
         state = 'running';
         return merge(prompts.pipe(startWith(...(first ? [first] : []), ...waiting), endWith(undefined)), added).pipe(
           takeWhile((command) => command !== undefined), // until `prompts` has completed: `added` never does
@@ -145,15 +154,21 @@ export function createCommandQueue(
   };
 }
 
+/** The run of a command, when it is known that no other run has taken its prompt. */
+function settledRun(command: Command, runs: PromptTaker): Observable<never> {
+  const { prompt, taken, stopped } = command;
+  const settled = prompt && taken ? runs.settleLost(prompt, stopped) : EMPTY;
+  const run = defer(() => {
+    if (command.taken === true || (taken && command.isStopped)) return EMPTY;
+    command.taken = false;
+    return command.run$;
+  });
+  return concat(settled, run).pipe(ignoreElements());
+}
+
 const notSubscribed = () =>
   new ConfigurationError(
     'options',
     'Nobody is subscribed to the conversation, or its prompts have completed.',
     'Subscribe to `view$` first. Pass prompts that do not complete, or none.',
   );
-
-/** A service keeps the texts and files of a prompt, and no other fields. */
-const isSame = (prompt: readonly Message[], message: Message): boolean => {
-  const last = prompt.at(-1);
-  return last?.parts.length === message.parts.length && messageText(last) === messageText(message);
-};

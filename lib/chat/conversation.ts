@@ -159,8 +159,8 @@ function createConversation(
   const exchanges = createExchanges(saved.exchanges, saved.selected, agent, options.messages);
   const savedPrompts = (saved.queued ?? []).map(promptCommand);
   const changed = (): void => emit();
-  const queue = createCommandQueue(options.whenBusy ?? 'concat', changed, savedPrompts, (input) => runs.offer(input));
-  const runs = createExchangeRuns(agent, exchanges, options, changed, (message) => queue.joined(message));
+  const queue = createCommandQueue(options.whenBusy ?? 'concat', changed, savedPrompts, () => runs);
+  const runs = createExchangeRuns(agent, exchanges, options, changed, (prompt) => queue.joined(prompt));
   const views = new BehaviorSubject(currentView());
   const emit = inOrder(() => views.next(currentView()));
 

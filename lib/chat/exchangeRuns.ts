@@ -1,13 +1,13 @@
 import { concat, defer, EMPTY, map, merge, Subject, timer, type Observable } from 'rxjs';
 import type { CallAnswers } from '../core/approval.js';
-import type { Input } from '../core/input.js';
-import type { Message } from '../core/message.js';
+import { messagesOf, type Input } from '../core/input.js';
 import type { RunOptions } from '../agent/runOptions.js';
-import type { WhenBusy } from './commandQueue.js';
+import { followingId } from '../transport/randomId.js';
+import type { QueuedPrompt, WhenBusy } from './commandQueue.js';
 import type { ConversationAgent } from './conversationAgent.js';
 import { earlierRun, historyOf, type Exchange, type Exchanges } from './exchanges.js';
 import { createFollow, stoppedChange } from './followRun.js';
-import { createJoins, isLost } from './joinRuns.js';
+import { createJoins } from './joinRuns.js';
 import type { PageTools } from './pageTools.js';
 import { createUnsettledRuns } from './unsettledRuns.js';
 import { createWaitingRuns } from './waitingRuns.js';
@@ -32,13 +32,13 @@ export interface ExchangeRunOptions {
   readonly wrapTurn?: RunOptions['wrapTurn'];
 }
 
-/** `changed` is called after each change of an exchange, `joined` with a prompt that has joined a run. */
+/** `changed` is called after each change of an exchange, `joined` with the id of a prompt that has joined a run. */
 export function createExchangeRuns(
   agent: ConversationAgent,
   exchanges: Exchanges,
   { tools, context, whenBusy, wrapTurn }: ExchangeRunOptions,
   changed: () => void,
-  joined: (message: Message) => void,
+  joined: (prompt: string) => void,
 ) {
   const prompts = new Subject<Input>();
   const cancel = new Subject<string>();
@@ -46,17 +46,11 @@ export function createExchangeRuns(
   const given = new Subject<CallAnswers>();
   const runOptions = { cancel, prompts, given, fragments: true as const, context, wrapTurn, reconnect };
   const unsettled = createUnsettledRuns(agent, exchanges, update);
-  const follow = createFollow(
-    agent,
-    exchanges,
-    unsettled,
-    update,
-    joined,
-    (exchange, stop) => join(exchange, stop),
-    (id, stop) => waitingRuns.wait(id, stop),
+  const follow = createFollow(agent, exchanges, unsettled, update, joined, (exchange, stop) =>
+    exchange.base ? joins.join(exchange, stop) : waitingRuns.wait(exchange.id, stop),
   );
   const waitingRuns = createWaitingRuns(agent, exchanges, tools, runOptions, update, follow, unsettled);
-  const { join, joinLost } = createJoins(agent, exchanges, runOptions, update, follow, start, waitingRuns.resume);
+  const joins = createJoins(agent, exchanges, runOptions, update, follow, start, waitingRuns.resume);
 
   function start({ id, parent, run, input }: Exchange, stop: Observable<void>): Observable<unknown> {
     const base = viewOf(input);
@@ -69,9 +63,7 @@ export function createExchangeRuns(
     // What the model reads is what the person sees: the rest of a lost answer arrives before the next prompt is sent.
     // With `switch`, it is stopped, and has a second for that.
     const stopLost = whenBusy === 'switch' ? timer(0).pipe(map(() => undefined)) : stop;
-    const lost = exchanges.path(parent).filter(isLost);
-    const rest = merge(...lost.map((exchange) => joinLost(exchange.id, stopLost, true)));
-    return concat(rest, follow(id, run, base, stop, send));
+    return concat(joins.readLost(parent, stopLost), follow(id, run, base, stop, send));
   }
 
   /** Continues an exchange of a saved conversation. A request that may not have arrived is sent again. */
@@ -87,7 +79,7 @@ export function createExchangeRuns(
         update(id, { view: waitAgain(view) });
         return waitingRuns.wait(id, stop, true);
       }
-      if (!agent.join || hasBegun) return join(exchange, stop);
+      if (!agent.join || hasBegun) return joins.join(exchange, stop);
       return exchange.answers ? waitingRuns.resume({ ...exchange, view: base }, stop) : start(exchange, stop);
     });
 
@@ -107,15 +99,16 @@ export function createExchangeRuns(
     },
 
     /** Offers a prompt to the run that is executed. Returns whether there is one that has not ended. */
-    offer(input: Input): boolean {
+    offer({ id, input }: QueuedPrompt): boolean {
       const isTaken = prompts.observed;
-      prompts.next(input);
+      prompts.next(messagesOf(input).map((message, index) => ({ ...message, id: followingId(id, index) })));
       return isTaken;
     },
 
     cancel: (callId: string): void => cancel.next(callId),
 
-    joinLost,
+    joinLost: joins.joinLost,
+    settleLost: joins.settleLost,
 
     reconnect(): void {
       reconnect.next();

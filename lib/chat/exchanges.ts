@@ -27,8 +27,8 @@ export interface Exchange {
   readonly base?: View | undefined;
   /** Whether its last run has emitted something. Before that, nobody knows whether the request arrived. */
   readonly hasBegun?: boolean | undefined;
-  /** How many messages of prompts have joined its last run. Absent if none has. */
-  readonly prompted?: number | undefined;
+  /** The ids of the prompts that have joined its runs. Absent if none has. */
+  readonly joined?: readonly string[] | undefined;
   /** A run that the page has left before its end, and the view from which it started. Absent if there is none. */
   readonly lost?: { readonly run: string; readonly base: View } | undefined;
   /** The id of the run that was stopped, if its service may not know it. */

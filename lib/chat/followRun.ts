@@ -8,7 +8,7 @@ import { isMessage, isResult } from '../core/eventGuards.js';
 import { messagesOfFailed } from '../core/failedRun.js';
 import { innermost } from '../core/nested.js';
 import { isRecord, type JsonObject } from '../core/json/json.js';
-import { resultsIn, type Message } from '../core/message.js';
+import { resultsIn } from '../core/message.js';
 import type { ConversationAgent } from './conversationAgent.js';
 import type { Exchange, Exchanges } from './exchanges.js';
 import { isOfPage, isRunNotFound, type UnsettledRuns } from './unsettledRuns.js';
@@ -19,30 +19,29 @@ import { createViewFold } from '../operators/view/viewFold.js';
 /** How long a run that was stopped may take to end by itself, in milliseconds. */
 const STOP_TIME = 1000;
 
-type NextStep<T> = (next: T, stop: Observable<void>) => Observable<unknown>;
-
-/** Creates what shows the events of a run in its exchange. Then the run is joined again, or its calls may wait. */
+/** Creates what shows the events of a run in its exchange. `next`: the run is joined again, or its calls may wait. */
 export function createFollow(
   agent: ConversationAgent,
   exchanges: Exchanges,
   unsettled: UnsettledRuns,
   update: (id: string, change: Partial<Exchange>) => void,
-  joined: (message: Message) => void,
-  joinAgain: NextStep<Exchange>,
-  wait: NextStep<string>,
+  joined: (prompt: string) => void,
+  next: (exchange: Exchange, stop: Observable<void>) => Observable<unknown>,
 ): Follow {
   return (id, run, base, stop, events, onBegin = noop) => {
     const report = promptReporter(exchanges, id, joined);
     let isSent = false;
     let isStopped = false;
+    const exchange = () => exchanges.get(id);
+    const wasStopped = () => isStopped;
     // Without an answer, nothing is left to wait for; a local run, and one that has begun, may still end by itself.
     const left = stop.pipe(
       take(1),
       tap(() => {
         isStopped = true;
-        if (isSent || exchanges.get(id).hasBegun) unsettled.stop(id, run);
+        if (isSent || exchange().hasBegun) unsettled.stop(id, run);
       }),
-      switchMap(() => (agent.stop && !(exchanges.get(id).hasBegun && isSent) ? [0] : timer(STOP_TIME))),
+      switchMap(() => (agent.stop && !(exchange().hasBegun && isSent) ? [0] : timer(STOP_TIME))),
     );
     const lostBy = (): Partial<Exchange> => (agent.join && isSent ? { lost: { run, base } } : {});
     const received = defer(() => {
@@ -52,32 +51,23 @@ export function createFollow(
     return concat(
       received.pipe(
         tap(report),
-        toChanges(
-          base,
-          () => exchanges.get(id),
-          () => isStopped,
-          lostBy,
-        ),
+        toChanges(base, exchange, wasStopped, lostBy),
         tap((change) => {
           // The answers were given to the run before this one.
-          const isNext = change.hasBegun && run !== exchanges.get(id).run;
-          const isNew = change.lost && !exchanges.get(id).lost;
-          update(id, { ...change, ...(isNext ? { run, answers: undefined, prompted: undefined } : {}) });
+          const isNext = change.hasBegun && run !== exchange().run;
+          const isNew = change.lost && !exchange().lost;
+          update(id, { ...change, ...(isNext ? { run, answers: undefined } : {}) });
           if (change.hasBegun) onBegin();
           if (isNew) unsettled.added(id);
         }),
       ),
-      defer(() => {
-        const exchange = exchanges.get(id);
-        return exchange.base ? joinAgain(exchange, stop) : wait(id, stop);
-      }),
+      defer(() => next(exchange(), stop)),
     );
   };
 }
 
-/** Reports the prompts that join a run, once, also if it is joined again. A question may be asked again. */
-function promptReporter(exchanges: Exchanges, id: string, joined: (message: Message) => void) {
-  let prompted = 0;
+/** Reports the prompts that join a run. A question may be asked again. */
+function promptReporter(exchanges: Exchanges, id: string, joined: (prompt: string) => void) {
   return (event: StreamEvent): void => {
     const asked = innermost(event);
     // The run has the answer, or asks again.
@@ -85,9 +75,11 @@ function promptReporter(exchanges: Exchanges, id: string, joined: (message: Mess
       const { answers } = exchanges.get(id);
       if (answers) exchanges.update(id, { answers: pickAnswers(answers, (other) => other !== asked.id) });
     }
-    if (!isPrompt(event) || ++prompted <= (exchanges.get(id).prompted ?? 0)) return;
-    exchanges.update(id, { prompted });
-    joined(event.message);
+    const prompt = isPrompt(event) ? event.message.id : undefined;
+    const { joined: known = [] } = exchanges.get(id);
+    if (prompt === undefined || known.includes(prompt)) return;
+    exchanges.update(id, { joined: [...known, prompt] });
+    joined(prompt);
   };
 }
 

@@ -1,7 +1,7 @@
 import { hash } from '../core/hash.js';
 import type { QueuedPrompt } from './commandQueue.js';
 import type { Exchange } from './exchanges.js';
-import { areParentsFirst, savedConversation, type SavedConversation } from './savedConversation.js';
+import { areParentsFirst, savedConversation, unsent, type SavedConversation } from './savedConversation.js';
 
 /** Hashes of the exchanges by id, `QUEUED` for prompts that wait, the selected exchange under `SELECTED`. */
 export type Marks = Readonly<Record<string, string>>;
@@ -49,16 +49,18 @@ export function mergeSaved(stored: SavedConversation, before: Marks, after: Save
     // Two devices may have sent one prompt after different exchanges. A full storage may have lost that one.
     const { parent } = isReduced(theirs) ? own : theirs;
     const either = newer(theirs, own);
-    return either.parent === parent ? either : { ...either, parent };
+    const joined = [...new Set([theirs, own].flatMap((version) => version.joined ?? []))];
+    const isSame = either.parent === parent && joined.length === (either.joined ?? []).length;
+    return isSame ? either : { ...either, parent, ...(joined.length > 0 ? { joined } : {}) };
   });
   const exchanges = parentsFirst(union(merged, after.exchanges));
   const [theirQueue, ownQueue] = [stored.queued ?? [], after.queued ?? []];
   const isBoth = ({ id }: QueuedPrompt) =>
     [theirQueue, ownQueue].every((queue) => queue.some((other) => other.id === id));
-  const queued = union(theirQueue, ownQueue)
-    .filter((prompt) => before[prompt.id] !== QUEUED || isBoth(prompt)) // one that was known and is missing was removed
-    .filter(({ id }) => !exchanges.some((exchange) => exchange.id === id));
-  return savedConversation(exchanges, after.selected === before[SELECTED] ? stored.selected : after.selected, queued);
+  // One that was known and is missing was removed.
+  const waiting = union(theirQueue, ownQueue).filter((prompt) => before[prompt.id] !== QUEUED || isBoth(prompt));
+  const selected = after.selected === before[SELECTED] ? stored.selected : after.selected;
+  return savedConversation(exchanges, selected, unsent(waiting, exchanges));
 }
 
 const isReduced = (exchange: Exchange): boolean => exchange.isReduced === true;

@@ -28,6 +28,12 @@ export const savedConversation = (
   ...(queued.length === 0 ? {} : { queued }),
 });
 
+/** Those of the prompts that neither have an exchange nor have joined the run of one. */
+export function unsent(queued: readonly QueuedPrompt[] = [], exchanges: readonly Exchange[]): readonly QueuedPrompt[] {
+  const sent = new Set(exchanges.flatMap(({ id, joined = [] }) => [id, ...joined]));
+  return queued.filter(({ id }) => !sent.has(id));
+}
+
 /** If the option cannot be read, the conversation is empty, and has the error. */
 export function readSaved(
   saved: SavedConversation | string | null | undefined,
@@ -35,7 +41,7 @@ export function readSaved(
   const empty = savedConversation([]);
   const stored = typeof saved === 'string' ? tryParseJson(saved) : (saved ?? empty);
   return isSavedConversation(stored)
-    ? { ...stored, exchanges: stored.exchanges.map(unpackFiles) }
+    ? { ...stored, exchanges: stored.exchanges.map(unpackFiles), queued: unsent(stored.queued, stored.exchanges) }
     : { ...empty, savedError: unreadableConversation(stored).toJSON() };
 }
 
@@ -70,6 +76,7 @@ const isExchange = (value: unknown): value is Readonly<Record<string, unknown>> 
   isListOf(value['messages'], isMessage) &&
   isView(value['view']) &&
   isView(value['base'] ?? emptyView) &&
+  isListOf(value['joined'] ?? [], isText) &&
   isLost(value['lost'] ?? { run: '', base: emptyView });
 
 const isLost = (value: unknown): boolean => isRecord(value) && isText(value['run']) && isView(value['base']);

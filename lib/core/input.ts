@@ -10,6 +10,13 @@ export type Input = string | Message | readonly Message[];
 export const messagesOf = (input: Input): readonly Message[] =>
   typeof input === 'string' ? [userMessage(input)] : [input].flat();
 
+/** The ids of messages. */
+export const idsOf = (messages: readonly Message[] = []): readonly string[] => messages.flatMap(({ id }) => id ?? []);
+
+/** Whether `known` does not have the id of a message; then it has it now. A message without an id is always new. */
+export const isNew = ({ id }: Message, known: Set<string>): boolean =>
+  id === undefined || (!known.has(id) && known.add(id).has(id));
+
 /** Later changes to the array do not affect the run. @throws ConfigurationError `history` */
 export function createStartState(input: Input, history: readonly Message[] = []): RunState {
   const messages = [...history, ...messagesOf(input)];

@@ -133,6 +133,11 @@ export type Role = 'system' | 'user' | 'model';
 
 /** One message of a conversation. Immutable, plain JSON. */
 export interface Message {
+  /**
+   * The id of a prompt of the user, which a run takes once, however often it arrives. The provider does not receive it.
+   * A service reads 32 hexadecimal digits, or a UUID. Default: none.
+   */
+  readonly id?: string;
   readonly role: Role;
   /** In order of arrival. */
   readonly parts: readonly Part[];

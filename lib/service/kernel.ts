@@ -19,7 +19,7 @@ import type { RunRecord, RunStore, StoredRun } from './ports/runStore.js';
 import { publicEvents, type RunAudience } from './publicEvents.js';
 import { createRegistry, type Registry, type RunTimes, type Runs } from './runs/createRuns.js';
 import { Executor, sizeOfPlan, type ExecutedRun, type RunPlan } from './runs/executeRun.js';
-import { PromptInbox } from './runs/promptInbox.js';
+import { inboxOf, PromptInbox } from './runs/promptInbox.js';
 import { createWatch, remoteRun } from './runs/remoteRun.js';
 import { ownerIsMissing, RunAccess } from './runs/runAccess.js';
 import type { Client } from './client.js';
@@ -171,7 +171,7 @@ export class Kernel<C> implements OwnerData {
     const { context, clientErrors, record, stored } = plan;
     const { attempt = 0, checkpoint, taken } = stored?.record ?? {};
     const bytes = sizeOfPlan(plan);
-    const inbox = new PromptInbox(this.log.isShared && checkpoint ? taken : undefined);
+    const inbox = new PromptInbox(this.log.isShared && checkpoint ? taken : undefined, plan.resumed?.emitted.messages);
     const start = { id, lockId: id, attempt: attempt + 1, context, clientErrors, owner: record.owner, bytes, inbox };
     const isExecuted = plan.state === undefined;
     return this.register({ ...start, ...times, isExecuted }, () => this.executor.execute(plan));
@@ -250,8 +250,9 @@ export class Kernel<C> implements OwnerData {
       const run = this.registry.find(id);
       if (run && run.owner !== owner) return of(false);
       if (run && message.type === 'cancel') return of(this.registry.cancel(id, message.id));
-      const send = (taken?: string) => this.limits.send(this.log, id, owner, message, taken);
-      if (run && message.type !== 'stop') return send(run.inbox.taken);
+      const send = (inbox?: PromptInbox) =>
+        inbox?.has(message) ? of(true) : this.limits.send(this.log, id, owner, message, inbox?.taken);
+      if (run && message.type !== 'stop') return send(run.inbox);
       const isRunning = run?.run.status === 'running';
       if (isRunning && run.inbox.isWaiting) return concat(run.run.settled, this.tell(id, owner, message, stopLeft));
       // At once; the log of other processes has it too, if this one ends before the run does.
@@ -262,7 +263,7 @@ export class Kernel<C> implements OwnerData {
         concatMap((stored) => {
           if (!stored) return of(isHere);
           if (!this.isExecuted(stored.record)) return stopLeft(stored).pipe(defaultIfEmpty(isHere));
-          if (this.log.isShared) return send(stored.record.taken);
+          if (this.log.isShared) return send(inboxOf(stored.record));
           if (!isHere || this.executor.locate(stored.record) === 'elsewhere') throw elsewhere();
           return of(true);
         }),

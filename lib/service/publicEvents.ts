@@ -125,9 +125,9 @@ export function createPublisher(
 
 /** The text of a result from the background has that of its error. */
 function publicMessage(message: Message, partOf: (part: Part) => Part): Message {
-  const { role, parts } = message;
+  const { id, role, parts } = message;
   const joined = joinedResult(message);
-  if (!joined) return { role, parts: readableParts(parts).map(partOf) };
+  if (!joined) return { ...omitUndefined({ id }), role, parts: readableParts(parts).map(partOf) };
   const background = partOf(joined) as ToolResultPart;
   const { error } = background;
   const isHidden = error !== undefined && error !== joined.error;

@@ -4,9 +4,9 @@ export function randomId(): string {
 }
 
 /** The same in all tabs: the first request starts the run, the others join it. Only who knows `id` can tell it. */
-export function followingId(id: string): string {
+export function followingId(id: string, count = 1): string {
   const last = Number.parseInt(id.slice(-8), 16);
-  return id.slice(0, -8) + ((last + 1) % 2 ** 32).toString(16).padStart(8, '0');
+  return id.slice(0, -8) + ((last + count) % 2 ** 32).toString(16).padStart(8, '0');
 }
 
 /** 128 bits, with or without the hyphens of a UUID. */

@@ -1,16 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
-import { NEVER, noop } from 'rxjs';
-import { createCommand, createCommandQueue } from '../../lib/chat/commandQueue.js';
-import { userMessage } from '../../lib/core/message.js';
+import { EMPTY, NEVER, noop } from 'rxjs';
+import { createCommand, createCommandQueue, type QueuedPrompt } from '../../lib/chat/commandQueue.js';
 
 /** A queue whose first run goes on. The run takes prompts if `takes` says so. */
 function merging(takes: (prompt: string) => boolean) {
   const offered: string[] = [];
-  const queue = createCommandQueue('merge', noop, [], (input) => {
-    const prompt = typeof input === 'string' ? input : '';
-    offered.push(prompt);
-    return takes(prompt);
-  });
+  const offer = ({ id }: QueuedPrompt) => {
+    offered.push(id);
+    return takes(id);
+  };
+  const queue = createCommandQueue('merge', noop, [], () => ({ offer, settleLost: () => EMPTY }));
   const add = (input: string) => queue.add(createCommand(() => NEVER, { id: input, input }));
   const running = queue
     .run(
@@ -18,7 +17,7 @@ function merging(takes: (prompt: string) => boolean) {
       createCommand(() => NEVER, { id: 'run', input: 'run' }),
     )
     .subscribe();
-  return { add, offered, joined: (text: string) => queue.joined(userMessage(text)), queue, running };
+  return { add, offered, joined: (id: string) => queue.joined(id), queue, running };
 }
 
 describe('createCommandQueue', () => {

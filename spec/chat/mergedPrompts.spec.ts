@@ -1,12 +1,14 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { filter, firstValueFrom, ignoreElements, merge, NEVER, ReplaySubject, Subject, take, toArray } from 'rxjs';
+import { filter, firstValueFrom, ignoreElements, merge, NEVER, ReplaySubject, Subject, take, tap, toArray } from 'rxjs';
+import type { Observable } from 'rxjs';
 import { createAgent } from '../../lib/agent/createAgent.js';
 import { conversation } from '../../lib/chat/conversation.js';
 import type { Conversation } from '../../lib/chat/conversation.js';
 import type { ConversationAgent } from '../../lib/chat/conversationAgent.js';
 import { remoteAgent } from '../../lib/chat/remoteAgent.js';
-import type { StreamEvent, TurnMessageEvent } from '../../lib/core/event.js';
-import { messageText, userMessage } from '../../lib/core/message.js';
+import type { StreamEvent } from '../../lib/core/event.js';
+import { messagesOf, type Input } from '../../lib/core/input.js';
+import { messageText, type Message } from '../../lib/core/message.js';
 import { tool } from '../../lib/core/tool.js';
 import { agentHandler } from '../../lib/service/http/agentHandler.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
@@ -165,26 +167,35 @@ it('a page that is loaded again during the run shows each prompt once', async ()
 });
 
 it('a run that is joined again takes no prompt for the one that has joined it before', () => {
-  const prompted: TurnMessageEvent = { type: 'message', message: userMessage('Hurry.') };
+  const prompts: Message[] = [];
   const first = new Subject<StreamEvent>();
   const joined = new Subject<StreamEvent>();
+  const message = (index: number) => ({ type: 'message', message: prompts[index] }) as StreamEvent;
+  // A run takes prompts as long as it is subscribed.
+  const taking = (events: Observable<StreamEvent>, given: Observable<Input> = NEVER) =>
+    merge(
+      events,
+      given.pipe(
+        tap((input) => prompts.push(...messagesOf(input))),
+        ignoreElements(),
+      ),
+    );
   const agent: ConversationAgent = {
-    // A run takes prompts as long as it is subscribed.
-    stream: (_, { prompts = NEVER }) => merge(first, prompts.pipe(ignoreElements())),
-    join: (_, { prompts = NEVER }) => merge(joined, prompts.pipe(ignoreElements())),
+    stream: (_, options) => taking(first, options.prompts),
+    join: (_, options) => taking(joined, options.prompts),
     resume: () => NEVER,
   };
   const chat = conversation(agent, { whenBusy: 'merge' });
   const views = chat.view$.subscribe();
   chat.send('Write.');
   chat.send('Hurry.');
-  first.next(prompted);
+  first.next(message(0));
   expect(chat.view.queued).toEqual([]);
   chat.send('Hurry.');
   first.error(new RemoteRunError('run_not_found', 'The events are gone.', false)); // this page was suspended
-  joined.next(prompted);
+  joined.next(message(0));
   expect(chat.view.queued).toEqual(['Hurry.']);
-  joined.next(prompted);
+  joined.next(message(1));
   expect(chat.view.queued).toEqual([]);
   views.unsubscribe();
 });

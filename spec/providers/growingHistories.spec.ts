@@ -128,6 +128,20 @@ describe('a history that grows', () => {
     },
   );
 
+  it.each(all)('%s sends no id of a message', (wire) => {
+    const options = { [wire]: { extra: 1 }, acme: { extra: 1 } };
+    const bodies = [{}, { id: 'f'.repeat(32) }].map((id) =>
+      sending(wire)([
+        { ...userMessage('One.'), ...id, providerOptions: options },
+        { ...modelMessage('Two.'), ...id },
+        { ...userMessage('Three.'), ...id },
+        { ...userMessage('Four.'), ...id },
+      ]),
+    );
+    expect(bodies[0]).toBeDefined();
+    expect(bodies[1]).toEqual(bodies[0]);
+  });
+
   it.each(all.flatMap((wire) => Object.keys(histories).map((name) => ({ wire, name }))))(
     '$wire looks into no earlier message of $name again',
     ({ wire, name }) => {

@@ -48,7 +48,8 @@ export interface AgentHandlerOptions<C = unknown> extends ServiceOptions<C>, Age
  * - `DELETE` stops the run: 204, or 404 if it has been forgotten (`keep` after its end). With `?call=ID`, it cancels
  *   one call, and the run continues.
  * - `PATCH` with `input` sends a prompt to a run that has not ended: 204, or 404. It joins the run at the end of the
- *   turn, as a message of the user; at most 100 messages do. One that arrives after the last turn has no effect.
+ *   turn, as a message of the user; at most 100 messages do. One that arrives after the last turn has no effect. A
+ *   message with an `id` (a random UUID) joins once: a request that is repeated is answered 204, and counts once.
  * - `PATCH` with `results` and `decisions` answers questions of a run that waits in memory (`patience`): 204, or 409 if
  *   it does not.
  * - `GET` with `?file=ID.N` returns the N-th file of the input and the messages of a run. A prompt may name a file by

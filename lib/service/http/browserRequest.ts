@@ -105,9 +105,9 @@ function toUserMessages(input: unknown): readonly Message[] {
  * copied: with `providerOptions` or `providerData`, a page could set any field of the request to the provider.
  */
 function toUserMessage(value: unknown): Message {
-  const { role, parts } = objectOrEmpty(value);
+  const { id, role, parts } = objectOrEmpty(value);
   if (role !== 'user' || !Array.isArray(parts) || parts.length === 0) throw wrongInput();
-  return userMessage(parts.map(toUserPart));
+  return { ...(isUnguessable(id) ? { id } : {}), ...userMessage(parts.map(toUserPart)) };
 }
 
 function toUserPart(value: unknown): TextPart | FilePart {
