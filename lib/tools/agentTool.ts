@@ -79,6 +79,7 @@ type ContextOfAgent<A extends AnyAgent> = A extends { run(input: never, ...optio
  *   of the outer run includes it, and so do `tokenBudget` and `costBudget`. The turn in which a run fails or is
  *   unsubscribed is not included.
  * - Stop: stopping the outer run stops the inner one, which ends with what it has. The error of the call holds it.
+ * - Again: if a wrapper (`retryTool`) executes the call again, the run continues from its last result.
  * - Cancellation: unsubscribing the outer run, or its `toolDeadline`, unsubscribes the inner one.
  * - Errors: the model receives the message of the error, without the agent's conversation. Only a run that ends with
  *   `stop` has an answer. Any other end (`maxTurns`, `limit`, `length`, `contentFilter`) is an error with the code

@@ -9,7 +9,8 @@ import { RequestError } from '../http/requestError.js';
 import type { Kernel } from '../kernel.js';
 
 /**
- * Fails with 400 where `resume` of the agent would fail for its answers: the run then waits on, and has no record. No
+ * Fails with 400 where `resume` of the agent would fail for its answers, and with 409 where it cannot resume the
+ * checkpoint, since the agent has changed: the run then waits on, and has no record. No
  * answer, and one after a wrong one, could be sent for ever: they count as prompts, and may fail with 429.
  */
 export const checkAnswers = <C>(
@@ -27,14 +28,21 @@ export const checkAnswers = <C>(
     ignoreElements(),
     catchError((thrown: unknown) => {
       if (!(thrown instanceof ConfigurationError)) throw thrown;
-      if (thrown.subject === 'checkpoint') return EMPTY; // the run is parked for another version of the code
-      throw invalidAnswers(thrown);
+      if (thrown.subject !== 'checkpoint') throw invalidAnswers(thrown);
+      if (kernel.durable) return EMPTY; // the run is parked for another version of the code
+      throw otherVersion(thrown);
     }),
   );
   const asked = (checkpoint.open?.waiting ?? []).filter(({ id }) => hasAnswer(answers, id));
   const isCounted = asked.every(({ question }) => question?.problem !== undefined);
   return isCounted ? concat(checked, kernel.limits.countPrompt(owner)) : checked;
 };
+
+const otherVersion = (cause: ConfigurationError) =>
+  Object.assign(
+    new RequestError(409, 'This run waits for another version of the service.', {}, { code: 'other_version' }),
+    { cause },
+  );
 
 /** The sentence names no tool or schema: the cause does, for a caller on the server. */
 const invalidAnswers = (cause: ConfigurationError) =>
