@@ -73,6 +73,9 @@ export function mapAnswers(answers: CallAnswers, toId: (id: string) => string | 
   return Object.fromEntries(all) as unknown as AllAnswers;
 }
 
+export const answeredIds = (answers: CallAnswers): readonly string[] =>
+  kinds.flatMap((kind) => Object.keys(answers[kind] ?? {}));
+
 /** An id may be `__proto__`, which an assignment to a plain object would lose. */
 export const answersFrom = (
   decisions: ReadonlyMap<string, Decision>,

@@ -1,4 +1,4 @@
-import { innerAgentOf } from './innerAgent.js';
+import { innerAgentOf, runsAgent } from './innerAgent.js';
 import type { Tool } from './tool.js';
 
 /** A property, because wrappers copy those. `maybe`: only its server knows. */
@@ -10,6 +10,9 @@ type Asks = true | 'maybe';
 export const markAsking = <T extends object>(tool: T, mark: Asks = true): T => ({ ...tool, [asks]: mark });
 
 const marked = (tool: Tool & { readonly [asks]?: Asks }): Asks | undefined => tool[asks];
+
+/** Whether calls of a tool are runs: of an agent, or of questions. */
+export const hasInnerRun = (tool: Tool): boolean => runsAgent(tool) || marked(tool) !== undefined;
 
 /** Whether nobody but its server knows if a tool asks. */
 export const maybeAsks = (tool: Tool): boolean => marked(tool) === 'maybe';

@@ -1,6 +1,6 @@
 import { filter, ReplaySubject, type Observable } from 'rxjs';
 import { MAX_ANSWERS, mapAnswers, type Approve, type CallAnswers, type WaitingCall } from './approval.js';
-import type { Checkpoint, ResumedRun } from './checkpoint.js';
+import type { Checkpoint, OpenCalls, ResumedRun } from './checkpoint.js';
 import type { StreamEvent } from './event.js';
 import { asKnownEvent, type KnownEvent } from './eventGuards.js';
 import type { ToolCallPart } from './message.js';
@@ -77,6 +77,25 @@ export const asOuterCall = <Call extends WaitingCall>(outer: string, call: Call)
 
 export function waitingInside(nested: Iterable<readonly [id: string, checkpoint: Checkpoint]>): readonly WaitingCall[] {
   return [...nested].flatMap(([id, { open }]) => (open?.waiting ?? []).map((call) => asOuterCall(id, call)));
+}
+
+/** As if these calls, of all depths, had not been announced: they ask again. */
+export function withoutWaiting(checkpoint: Checkpoint, ids: ReadonlySet<string>, path = ''): Checkpoint {
+  const without = ({ waiting, nested, ...turn }: OpenCalls): OpenCalls => ({
+    ...turn,
+    waiting: waiting.filter(({ id }) => !ids.has(path + id)),
+    ...(nested && {
+      nested: Object.fromEntries(
+        Object.entries(nested).map(([id, run]) => [id, withoutWaiting(run, ids, nestedId(path + id, ''))]),
+      ),
+    }),
+  });
+  const { open, background } = checkpoint;
+  return {
+    ...checkpoint,
+    ...(open && { open: without(open) }),
+    ...(background?.turn && { background: { ...background, turn: without(background.turn) } }),
+  };
 }
 
 /** The answers to the calls of an inner run, by the ids that they have there. */

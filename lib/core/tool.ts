@@ -48,8 +48,8 @@ export interface ToolContext<P = unknown, Call extends ToolCallPart<string, unkn
   readonly usage: (usage: Usage) => void;
   /**
    * The same text in every execution of this call, also after a crash if the run has checkpoints: pass it to a service
-   * that executes a request with the same key once. It consists of the run's id, the number of the turn, and the call's
-   * id.
+   * that executes a request with the same key once. It consists of the run's id, the number of the turn, the call's id,
+   * and a hash of its name and of the arguments that the model has sent.
    */
   readonly idempotencyKey: string;
   /** The run that has made the call, for a tool that runs an agent: `agentTool` uses it. */

@@ -1,15 +1,16 @@
-import { catchError, filter, map, ReplaySubject, Subject, throwError, type Observable } from 'rxjs';
-import type { Approve } from '../core/approval.js';
-import type { Checkpoint } from '../core/checkpoint.js';
+import { catchError, filter, map, ReplaySubject, Subject, tap, throwError, type Observable } from 'rxjs';
+import { answeredIds, pickAnswers, type Approve, type CallAnswers } from '../core/approval.js';
+import type { Checkpoint, ResumedRun } from '../core/checkpoint.js';
 import type { FinishReason, ToolCallFragment } from '../core/chunk.js';
 import { errorText } from '../core/errors.js';
 import type { CheckpointEvent, RunResult, StreamEvent } from '../core/event.js';
-import { asKnownEvent } from '../core/eventGuards.js';
+import { asKnownEvent, type KnownEvent } from '../core/eventGuards.js';
 import type { Input } from '../core/input.js';
 import { omitUndefined, type JsonValue } from '../core/json/json.js';
 import { messageText, type Message } from '../core/message.js';
 import { innerAgentOf, innerAgentProperty } from '../core/innerAgent.js';
-import { asOuterCall, innermost, laterAnswers, nestedId, type InnerRunControl, type OuterRun } from '../core/nested.js';
+import { asOuterCall, innermost, laterAnswers, nestedId, withoutWaiting } from '../core/nested.js';
+import type { InnerRunControl, OuterRun } from '../core/nested.js';
 import type { Infer, InferInput, Schema } from '../core/schema.js';
 import type { Nested, Tool } from '../core/tool.js';
 import { ToolFailure } from '../operators/execute/toolFailure.js';
@@ -79,6 +80,7 @@ type ContextOfAgent<A extends AnyAgent> = A extends { run(input: never, ...optio
  *   of the outer run includes it, and so do `tokenBudget` and `costBudget`. The turn in which a run fails or is
  *   unsubscribed is not included.
  * - Stop: stopping the outer run stops the inner one, which ends with what it has. The error of the call holds it.
+ * - Again: if a wrapper (`retryTool`) executes the call again, the run continues from its last result.
  * - Cancellation: unsubscribing the outer run, or its `toolDeadline`, unsubscribes the inner one.
  * - Errors: the model receives the message of the error, without the agent's conversation. Only a run that ends with
  *   `stop` has an answer. Any other end (`maxTurns`, `limit`, `length`, `contentFilter`) is an error with the code
@@ -109,12 +111,14 @@ export function agentTool<A extends AnyAgent, const Name extends string, S exten
     name,
     description,
     parameters: parameters ?? promptParameters,
-    execute: (args, toolContext) =>
-      innerEvents(agent, () => requireSync('prompt', prompt(args as never)), toolContext).pipe(
-        map((event) => report(event, name, toolContext, agent.resume !== undefined)),
+    execute(args, toolContext) {
+      const task = toolContext.outer && taskOf(toolContext.outer, agent, args);
+      return innerEvents(agent, () => requireSync('prompt', prompt(args as never)), toolContext, task).pipe(
+        map((event) => report(event, name, toolContext, task)),
         filter((answer) => answer !== undefined),
         catchError((thrown: unknown) => throwError(() => withoutConversation(thrown))),
-      ),
+      );
+    },
     ...innerAgentProperty(innerAgentOf(agent)),
   };
   // The types follow from the agent, but TypeScript cannot infer them from the Observable.
@@ -125,23 +129,73 @@ function innerEvents(
   agent: AnyAgent,
   input: () => Input,
   { context, outer, idempotencyKey: runId }: CallContext,
+  task: Task | undefined,
 ): Observable<StreamEvent> {
   const inner = outer?.wrapAgent?.(agent) ?? agent;
-  const runOptions = { context, runId, ...(outer && optionsOf(outer)) };
-  if (!outer?.resumed || !inner.resume) return inner.stream(input(), ...([runOptions] as never));
-  const { checkpoint, answers } = outer.resumed;
-  return inner.resume(checkpoint, ...([{ ...runOptions, ...answers }] as never));
+  const runOptions = { context, runId, ...(outer && task && optionsOf(outer, task)) };
+  const { checkpoint, answers } = task?.rest() ?? {};
+  return checkpoint && inner.resume
+    ? inner.resume(checkpoint, ...([{ ...runOptions, ...answers }] as never))
+    : inner.stream(input(), ...([runOptions] as never));
 }
 
-function optionsOf(outer: OuterRun) {
-  const { call, approve, checkpoints, patience, written, inner } = outer;
-  const isAgain = inner instanceof AgentControl; // `retryTool` executes the tool again: a stop is remembered
-  const control = isAgain ? inner : new AgentControl(outer);
-  const answers = isAgain ? laterAnswers(outer.answers) : outer.answers;
-  outer.inner = control;
+function optionsOf({ call, approve, patience, written }: OuterRun, task: Task) {
   const approveInner: Approve | undefined = approve && ((request) => approve(asOuterCall(call.id, request)));
-  const live = patience > 0 ? { answers, patience } : {};
-  return { ...control.notifiers(), ...live, checkpoints, written, ...omitUndefined({ approve: approveInner }) };
+  const live = patience > 0 ? { answers: task.answers(), patience } : {};
+  return {
+    ...task.control.notifiers(),
+    ...live,
+    checkpoints: true,
+    written,
+    ...omitUndefined({ approve: approveInner }),
+  };
+}
+
+function taskOf(outer: OuterRun, agent: AnyAgent, args: unknown): Task {
+  const control = outer.inner instanceof AgentControl ? outer.inner : new AgentControl(outer);
+  outer.inner = control;
+  return control.taskOf(agent, args);
+}
+
+/** What an agent has done. `retryTool`, or another wrapper, may execute the call again: that execution continues it. */
+class Task {
+  /** The inner calls that have begun or ended, or were answered while the run lived. */
+  private readonly used = new Set<string>();
+  private last: Checkpoint | undefined;
+
+  constructor(
+    readonly agent: AnyAgent,
+    readonly args: unknown,
+    readonly control: AgentControl,
+    private readonly outer: OuterRun,
+    private readonly resumed: ResumedRun | undefined,
+  ) {
+    this.last = resumed?.checkpoint;
+  }
+
+  /** The answers to come. One that was given before may belong to a call of an earlier execution. */
+  answers(): Observable<CallAnswers> {
+    return this.control.answers().pipe(tap((given) => answeredIds(given).forEach((id) => this.used.add(id))));
+  }
+
+  observe(event: StreamEvent): void {
+    const known = innermost(event);
+    if (known.type === 'toolStart' || known.type === 'toolResult') this.used.add(known.id);
+    this.control.observe(known);
+  }
+
+  /** A run that has ended without an answer repeats its last turn, unless this turn has called tools. */
+  keep(checkpoint: Checkpoint): void {
+    if (!checkpoint.ended || this.last?.open) this.last = checkpoint;
+    this.outer.keep(checkpoint);
+  }
+
+  /** What has a result keeps it, and an answer that was not used is used now. Any other call asks again. */
+  rest(): Partial<ResumedRun> {
+    const checkpoint = this.last && withoutWaiting(this.last, this.used);
+    const waits = (id: string) => checkpoint?.open?.waiting.some((call) => call.id === id) ?? false;
+    return { ...omitUndefined({ checkpoint }), answers: pickAnswers(this.resumed?.answers ?? {}, waits) };
+  }
 }
 
 /** Passes a stop of the call, and the cancellation of an inner call, on to the inner run. */
@@ -150,8 +204,23 @@ class AgentControl implements InnerRunControl {
   private readonly cancels = new Subject<string>();
   /** The inner calls that wait in memory for a person. */
   private readonly open = new Set<string>();
+  private task: Task | undefined;
+  private isAgain = false;
 
   constructor(private readonly outer: OuterRun) {}
+
+  /** A tool may run several agents, or an agent several times: each is another task. */
+  taskOf(agent: AnyAgent, args: unknown): Task {
+    const { task, outer } = this;
+    if (task?.agent === agent && task.args === args) return task;
+    return (this.task = new Task(agent, args, this, outer, task ? undefined : outer.resumed));
+  }
+
+  answers(): Observable<CallAnswers> {
+    const { outer, isAgain } = this;
+    this.isAgain = true;
+    return isAgain ? laterAnswers(outer.answers) : outer.answers;
+  }
 
   notifiers() {
     return { stop: this.stops.asObservable(), cancel: this.cancels.asObservable() };
@@ -167,8 +236,7 @@ class AgentControl implements InnerRunControl {
   }
 
   /** The deadline of the outer call does not count the time of a person. */
-  observe(event: StreamEvent): void {
-    const known = innermost(event);
+  observe(known: KnownEvent): void {
     const { open, outer } = this;
     if (outer.patience === 0) return;
     const hadOpen = open.size > 0;
@@ -184,24 +252,24 @@ function report(
   event: StreamEvent,
   name: string,
   { usage, outer }: CallContext,
-  canResume: boolean,
+  task: Task | undefined,
 ): JsonValue | undefined {
   const known = asKnownEvent(event);
-  if (outer?.inner instanceof AgentControl) outer.inner.observe(event);
+  task?.observe(event);
   switch (known.type) {
     case 'checkpoint':
-      outer?.keep(known.checkpoint);
+      task?.keep(known.checkpoint);
       return undefined;
     case 'turn': {
       const { checkpoint, ...turn } = known;
       if (known.usage) usage(known.usage);
       outer?.emit(turn);
-      if (checkpoint) outer?.keep(checkpoint);
+      if (checkpoint) task?.keep(checkpoint);
       return undefined;
     }
     case 'result': {
       const { checkpoint, ...result } = known.result;
-      if (checkpoint && canResume) outer?.suspend(checkpoint);
+      if (checkpoint && task?.agent.resume) outer?.suspend(checkpoint);
       else outer?.emit(event);
       return answerOf(name, result);
     }

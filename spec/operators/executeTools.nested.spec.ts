@@ -1,8 +1,9 @@
 import { describe, expect, it, jest } from '@jest/globals';
-import { EMPTY, NEVER, Subject, from, timer } from 'rxjs';
+import { EMPTY, NEVER, Subject, from, of, timer } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { createAgent } from '../../lib/agent/createAgent.js';
 import type { Approve, WaitingCall } from '../../lib/core/approval.js';
+import { markAsking } from '../../lib/core/askingTool.js';
 import type { Checkpoint, ResumedRun, ResumedTurn } from '../../lib/core/checkpoint.js';
 import { startState } from '../../lib/core/event.js';
 import type { StreamEvent, ToolCallEvent } from '../../lib/core/event.js';
@@ -320,16 +321,38 @@ describe('executeTools with the option resumed', () => {
 
     it('executeTools passes its checkpoint and its answers on to the tool, without approval and without toolStart', () => {
       const seen: unknown[] = [];
-      const ask = tool({
-        name: 'ask',
-        description: '',
-        needsApproval: true,
-        execute: (_, { outer }) => (seen.push(outer?.resumed), 'done'),
-      });
+      const ask = markAsking(
+        tool({
+          name: 'ask',
+          description: '',
+          needsApproval: true,
+          execute: (_, { outer }) => (seen.push(outer?.resumed), 'done'),
+        }),
+      );
       const resumed = resumedTurn({ nested }, { 'id-ask': resumedRun });
       expect(types(run([ask], [callOf('ask')], { resumed }))).toEqual(['message', 'toolResult', 'message', 'finish']);
       expect(seen).toEqual([resumedRun]);
     });
+
+    it.each([
+      ['true', true],
+      ['a function', () => true],
+    ])(
+      'executeTools asks before a tool that has replaced that of the inner run: needsApproval is %s',
+      (_, needsApproval) => {
+        const execute = jest.fn(() => 'wiped');
+        const wipe = tool({ name: 'ask', description: '', needsApproval, execute });
+        const values = run([wipe], [callOf('ask')], { resumed: resumedTurn({ nested }, { 'id-ask': resumedRun }) });
+        expect(types(values)).toEqual(['message', 'toolWaiting', 'openCalls']);
+        const [open] = values.flatMap((event) => (isOpenCalls(event) && event.waits ? [event.open] : []));
+        expect([open?.waiting, open?.nested]).toEqual([[expect.objectContaining({ id: 'id-ask' })], undefined]);
+        expect(execute).not.toHaveBeenCalled();
+        const approve: Approve = () => of({ approve: true });
+        const resumed = resumedTurn({ nested }, { 'id-ask': resumedRun });
+        expect(types(run([wipe], [callOf('ask')], { resumed, approve }))).toContain('toolStart');
+        expect(execute).toHaveBeenCalledTimes(1);
+      },
+    );
 
     it('executeTools keeps the checkpoint while another call runs before it', () => {
       const values = run([slow, look, anyTool('ask', () => 'done')], [callOf('look'), callOf('slow'), callOf('ask')], {

@@ -1,5 +1,6 @@
 import type { WaitingCall } from '../../core/approval.js';
 import type { Checkpoint, ResumedTurn } from '../../core/checkpoint.js';
+import { hasInnerRun } from '../../core/askingTool.js';
 import type { ToolWaitingEvent } from '../../core/event.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { unfinishedResult, type ToolCallPart, type ToolResultPart } from '../../core/message.js';
@@ -18,6 +19,9 @@ export interface RoundObserver {
   /** All calls have ended, except those that wait for an answer from outside the run. */
   roundEnded(round: CallRound): void;
 }
+
+/** Whether a tool cannot have begun the inner run of its call, and nobody has approved that it executes the call. */
+const isReplaced = (tool: Tool): boolean => !tool.execute || (Boolean(tool.needsApproval) && !hasInnerRun(tool));
 
 export class CallRound implements CallObserver, DecisionObserver {
   readonly results: Map<string, ToolResultPart>;
@@ -64,8 +68,8 @@ export class CallRound implements CallObserver, DecisionObserver {
       return;
     }
     const tool = findTool(this.settings.tools, call.name);
-    if (tool && !tool.execute) this.nested.delete(call.id); // the tool that had begun was replaced: another one answers
-    // A call with an inner run was approved before.
+    if (tool && isReplaced(tool)) this.nested.delete(call.id); // the tool that had begun was replaced
+    // Any other call with an inner run was approved before.
     if (tool && !this.isVetoed && !this.nested.has(call.id) && mayWait(tool, call, this.resumed)) {
       this.decide(call, tool);
     } else {
@@ -136,9 +140,9 @@ export class CallRound implements CallObserver, DecisionObserver {
   }
 
   /** The call starts when its decision has ended. */
-  approved(call: ToolCallPart, isEdited: boolean): void {
+  approved(call: ToolCallPart, edited: JsonObject | undefined): void {
     this.waiting.delete(call.id);
-    if (isEdited) this.edited.set(call.id, call.arguments);
+    if (edited) this.edited.set(call.id, edited);
     else this.edited.delete(call.id);
     this.queue.push(call);
   }
@@ -203,14 +207,13 @@ export class CallRound implements CallObserver, DecisionObserver {
     decision.start(tool, { messages, context, approve, patience, answers, resumed: this.resumed });
   }
 
-  private run(given: ToolCallPart): void {
-    const edited = this.edited.get(given.id);
-    const call = edited ? { ...given, arguments: edited } : given;
+  private run(call: ToolCallPart): void {
     if (this.isVetoed) {
       this.emit(unfinishedResult(call, this.nested.has(call.id) ? 'cancelled' : 'not_executed'));
       return;
     }
-    const running = new RunningCall(call, this.settings, this, this.resumed?.nested.get(call.id), edited !== undefined);
+    const resumed = this.nested.has(call.id) ? this.resumed?.nested.get(call.id) : undefined;
+    const running = new RunningCall(call, this.settings, this, resumed, this.edited.get(call.id));
     this.running.set(call.id, running);
     running.start();
   }

@@ -26,12 +26,13 @@ export interface ApprovalOptions {
 
 interface ApprovedCall {
   readonly type: 'approvedCall';
-  readonly call: ToolCallPart;
+  /** The arguments that a person has given. */
+  readonly edited?: JsonObject;
 }
 
 export interface DecisionObserver {
   emit(event: ToolWaitingEvent | ToolResultEvent): void;
-  approved(call: ToolCallPart, isEdited: boolean): void;
+  approved(call: ToolCallPart, edited: JsonObject | undefined): void;
   decisionEnded(id: string): void;
 }
 
@@ -69,7 +70,7 @@ export class OpenDecision implements Observer<DecisionEvent> {
   }
 
   next(event: DecisionEvent): void {
-    if (event.type === 'approvedCall') this.observer.approved(event.call, event.call !== this.call);
+    if (event.type === 'approvedCall') this.observer.approved(this.call, event.edited);
     else this.observer.emit(event);
   }
 
@@ -98,7 +99,7 @@ function decide(call: ToolCallPart, tool: Tool, options: ApprovalOptions): Obser
   return defer(() => validArguments(tool, call)).pipe(
     mergeMap(isNeeded),
     mergeMap((needed) => {
-      if (needed === false) return of<ApprovedCall>({ type: 'approvedCall', call });
+      if (needed === false) return of(approvedCall(undefined));
       const waiting = waitingCall(needed);
       return concat(
         known ? EMPTY : of<ToolWaitingEvent>({ type: 'toolWaiting', ...waiting }),
@@ -137,7 +138,7 @@ function answer(
   return decision(waiting, tool, options).pipe(
     mergeMap((decided) => {
       if (!decided.approve) throw denial(decided.reason);
-      return tool.execute ? of(approvedCall(call, decided.arguments)) : EMPTY; // it still waits for its result
+      return tool.execute ? of(approvedCall(decided.arguments)) : EMPTY; // it still waits for its result
     }),
   );
 }
@@ -178,7 +179,5 @@ const denial = (reason: string | undefined) =>
     reason,
   );
 
-const approvedCall = (call: ToolCallPart, edited: JsonObject | undefined): ApprovedCall => ({
-  type: 'approvedCall',
-  call: edited ? { ...call, arguments: toJson(edited) as JsonObject } : call,
-});
+const approvedCall = (edited: JsonObject | undefined): ApprovedCall =>
+  edited ? { type: 'approvedCall', edited: toJson(edited) as JsonObject } : { type: 'approvedCall' };

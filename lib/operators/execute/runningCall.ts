@@ -1,13 +1,15 @@
+import { hash } from '../../core/hash.js';
+import { canonicalJson } from '../../core/json/canonical.js';
 import type { NestedEvent, ToolProgressEvent, ToolResultEvent, ToolStartEvent } from '../../core/event.js';
 import type { ToolUsageEvent } from '../../core/event.js';
-import type { JsonValue } from '../../core/json/json.js';
+import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import type { Message, ToolCallPart } from '../../core/message.js';
 import type { ResumedRun } from '../../core/checkpoint.js';
 import type { Tool } from '../../core/tool.js';
 import type { Usage } from '../../core/usage.js';
 import { NestedRun, type NestedObserver, type NestedSettings } from './nestedRun.js';
 import { createToolContext, ToolExecution, type ExecutionObserver } from './toolExecution.js';
-import { cancellation, editedArguments, failedResult, ToolFailure } from './toolFailure.js';
+import { cancellation, failedResult, ToolFailure } from './toolFailure.js';
 import { validateArguments, validValue } from './validArguments.js';
 
 export interface CallSettings extends NestedSettings {
@@ -33,15 +35,19 @@ export interface CallObserver extends NestedObserver {
 export class RunningCall implements ExecutionObserver {
   private readonly execution = new ToolExecution(this);
   private readonly nested: NestedRun;
+  private readonly call: ToolCallPart;
+  private readonly edited: { readonly arguments?: JsonObject };
 
   constructor(
-    private readonly call: ToolCallPart,
+    private readonly sent: ToolCallPart,
     private readonly settings: CallSettings,
     private readonly observer: CallObserver,
     resumed: ResumedRun | undefined,
-    private readonly isEdited: boolean,
+    edited: JsonObject | undefined,
   ) {
-    this.nested = new NestedRun(call, settings, this.execution, observer, resumed);
+    this.edited = edited ? { arguments: edited } : {};
+    this.call = { ...sent, ...this.edited };
+    this.nested = new NestedRun(this.call, settings, this.execution, observer, resumed);
   }
 
   start(): void {
@@ -76,13 +82,13 @@ export class RunningCall implements ExecutionObserver {
 
   result(value: JsonValue): void {
     const { id, name } = this.call;
-    this.observer.emit({ type: 'toolResult', id, name, result: value, ...editedArguments(this.call, this.isEdited) });
+    this.observer.emit({ type: 'toolResult', id, name, result: value, ...this.edited });
     this.observer.callEnded(this.call.id);
   }
 
   error(thrown: unknown): void {
     const failed = failedResult(this.call, thrown, this.settings.onToolError);
-    this.observer.emit({ ...failed, ...editedArguments(this.call, this.isEdited) });
+    this.observer.emit({ ...failed, ...this.edited });
   }
 
   afterFailure(): void {
@@ -98,15 +104,18 @@ export class RunningCall implements ExecutionObserver {
   }
 
   private executeWith(tool: Tool, args: unknown): unknown {
-    const { call, observer, execution, nested: outer } = this;
+    const { call, sent, observer, execution, nested: outer } = this;
     const { messages, context, idempotencyPrefix } = this.settings;
-    const idempotencyKey = idempotencyPrefix + call.id;
+    const idempotencyKey = `${idempotencyPrefix}${call.id}.${contentOf(sent)}`;
     if (!execution.isOpen()) return undefined; // the call has ended while its arguments were validated
     if (!outer.resumed) observer.emit({ type: 'toolStart', id: call.id, name: call.name, arguments: call.arguments });
     if (!execution.isOpen()) return undefined; // the handler of the event has ended it
     return tool.execute?.(args, createToolContext(execution, { call, messages, context, idempotencyKey, outer }));
   }
 }
+
+/** After a `retract`, another call may have the same id. The arguments of a person do not make another call of it. */
+const contentOf = ({ name, arguments: args }: ToolCallPart): string => hash(canonicalJson([name, args]));
 
 /** Models add a namespace (`functions.`, `default_api.`) or a token (gpt-oss: `weather<|channel|>commentary`). */
 export const findTool = (tools: ReadonlyMap<string, Tool>, name: string): Tool | undefined =>

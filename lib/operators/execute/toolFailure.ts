@@ -47,9 +47,6 @@ function describeFailure(thrown: unknown): FailureFields {
   }
 }
 
-export const editedArguments = ({ arguments: args }: ToolCallPart, isEdited: boolean) =>
-  isEdited ? { arguments: args } : {};
-
 export function failedResult(
   call: ToolCallPart,
   thrown: unknown,

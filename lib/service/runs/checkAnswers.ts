@@ -9,8 +9,10 @@ import { RequestError } from '../http/requestError.js';
 import type { Kernel } from '../kernel.js';
 
 /**
- * Does the work for answers, unless they are not valid: it fails with 400 where `resume` of the agent would fail for its answers: the run then waits on, and has no record. No
- * answer, and one after a wrong one, could be sent for ever: they count as prompts, and may fail with 429.
+ * Does the work for answers, unless they are not valid. It fails with 400 where `resume` of the agent would fail for its
+ * answers, and with 409 where it cannot resume the checkpoint, since the agent has changed: the run then waits on, and
+ * has no record. No answer, and one after a wrong one, could be sent for ever: they count as prompts, and may fail with
+ * 429.
  */
 export const checkAnswers = <C, T>(
   kernel: Kernel<C>,
@@ -28,14 +30,21 @@ export const checkAnswers = <C, T>(
     ignoreElements(),
     catchError((thrown: unknown) => {
       if (!(thrown instanceof ConfigurationError)) throw thrown;
-      if (thrown.subject === 'checkpoint') return EMPTY; // the run is parked for another version of the code
-      throw invalidAnswers(thrown);
+      if (thrown.subject !== 'checkpoint') throw invalidAnswers(thrown);
+      if (kernel.durable) return EMPTY; // the run is parked for another version of the code
+      throw otherVersion(thrown);
     }),
   );
   const asked = (checkpoint.open?.waiting ?? []).filter(({ id }) => hasAnswer(answers, id));
   const isCounted = asked.every(({ question }) => question?.problem !== undefined);
   return concat(checked, isCounted ? kernel.limits.countPrompt(owner, work) : work);
 };
+
+const otherVersion = (cause: ConfigurationError) =>
+  Object.assign(
+    new RequestError(409, 'This run waits for another version of the service.', {}, { code: 'other_version' }),
+    { cause },
+  );
 
 /** The sentence names no tool or schema: the cause does, for a caller on the server. */
 const invalidAnswers = (cause: ConfigurationError) =>

@@ -1,4 +1,11 @@
-import { isDecision, MAX_ANSWERS, type CallAnswers, type Question, type WaitingCall } from '../../core/approval.js';
+import {
+  answeredIds,
+  isDecision,
+  MAX_ANSWERS,
+  type CallAnswers,
+  type Question,
+  type WaitingCall,
+} from '../../core/approval.js';
 import type { Checkpoint, ResumedRun } from '../../core/checkpoint.js';
 import { startState, type RunEvent, type TurnMessageEvent } from '../../core/event.js';
 import { finiteNumber, objectOrEmpty, type JsonObject, type JsonValue } from '../../core/json/json.js';
@@ -42,8 +49,7 @@ export class CallJournal {
   /** Adds the first answers to questions, also to those that the tool asks later. Returns their ids. */
   add(given: CallAnswers): readonly string[] {
     const { answers, waiting } = this;
-    const ids = Object.keys({ ...given.results, ...given.errors, ...given.decisions });
-    return ids.filter((id) => {
+    return answeredIds(given).filter((id) => {
       const answer = answerIn(given, id);
       if (!answer || answers.has(id) || (!waiting.has(id) && answers.size >= MAX_ANSWERS)) return false;
       answers.set(id, answer);

@@ -232,14 +232,14 @@ describe('the tools of a turn', () => {
 });
 
 describe('idempotencyKey', () => {
-  it('differs for each call of a run, and names run, turn and call', async () => {
+  it('differs for each call of a run, and names run, turn and call, and its arguments by a hash', async () => {
     const { handler, keys, end } = startProcess(mapStore(), {}, [call, [toolCall('work', {}, 'c1')], 'Done.']);
     const id = newId();
     const response = await post(handler, id, { input: 'Work.' });
     end();
     await response.text();
     expect(keys).toHaveLength(2);
-    expect(keys[0]).toBe(`${id}.0.c1`);
+    expect(keys[0]).toMatch(new RegExp(`^${id}\\.0\\.c1\\.\\w{16}$`));
     expect(keys[1]).toMatch(new RegExp(`^${id}\\.1\\.`));
   });
 
@@ -250,7 +250,7 @@ describe('idempotencyKey', () => {
     await (await post(handler, id, { input: 'Work.' })).text();
     await post(handler, newId(), { resume: id, decisions: { c1: { approve: true } } });
     while (keys.length === 0) await turn();
-    expect(keys).toEqual([`${id}.0.c1`]);
+    expect(keys).toEqual([expect.stringMatching(new RegExp(`^${id}\\.0\\.c1\\.\\w{16}$`))]);
   });
 });
 
