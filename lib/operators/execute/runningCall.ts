@@ -108,18 +108,8 @@ export class RunningCall implements ExecutionObserver {
   }
 }
 
-/** Models add a namespace (`functions.`, `default_api.`) or a token (gpt-oss: `weather<|channel|>commentary`). */
-export const findTool = (tools: ReadonlyMap<string, Tool>, name: string): Tool | undefined =>
-  tools.get(name) ??
-  tools.get(
-    name
-      .replace(/<\|.*/s, '')
-      .replace(/^\s*(?:functions|default_api|tools?|paloma)[.:]/, '')
-      .trim(),
-  );
-
 function toolNamed(tools: ReadonlyMap<string, Tool>, name: string): Tool {
-  const tool = findTool(tools, name);
+  const tool = tools.get(name);
   if (tool) return tool;
   const available = tools.size > 0 ? `Available: ${[...tools.keys()].join(', ')}.` : 'No tools are available.';
   throw new ToolFailure('unknown_tool', `There is no tool "${name}". ${available}`);
