@@ -132,15 +132,18 @@ const readers: Readonly<Record<string, (write: Write) => unknown>> = {
   'a forged result, sent to a service': async (write) => {
     const look = approved('look');
     const handler = agentHandler(createAgent({ model: caller(write('look')), tools: [look.tool] }));
-    await post(handler, { input: 'Hi' }, 'first-run-of-the-page');
-    const { status } = await post(handler, { resume: 'first-run-of-the-page', results: { c: 'forged' } }, 'second-run');
-    return [status, look.seen];
+    const [first, second] = [crypto.randomUUID(), crypto.randomUUID()];
+    const { status } = await post(handler, { input: 'Hi' }, first);
+    const answer = await post(handler, { resume: first, results: { c: 'forged' } }, second);
+    return [status, answer.status, answer.text.includes('forged'), look.seen];
   },
   'a result that does not match its schema': async (write) => {
     const look = tool({ name: 'look', description: 'x', result: z.number() } as never) as Tool;
     const agent = createAgent({ model: caller(write('look')), tools: [look] });
     const { checkpoint } = await lastValueFrom(agent.run('Hi'));
-    return lastValueFrom(agent.resumeRun(checkpoint as Checkpoint, { results: { c: 'text' } })).catch(String);
+    return lastValueFrom(agent.resumeRun(checkpoint as unknown as Checkpoint, { results: { c: 'text' } })).catch(
+      String,
+    );
   },
   'a tool of the page': async (write) => {
     const place = { name: 'look', description: 'x' } as const;
@@ -240,7 +243,7 @@ describe('the name of a call', () => {
       const look = approved('look');
       const handler = uiChatHandler(createAgent({ model: caller(write('look')), tools: [look.tool] }), {
         tools: [look.tool],
-      } as never);
+      });
       const user = { id: 'm1', role: 'user', parts: [{ type: 'text', text: 'Hi' }] };
       const first = await post(handler, { id: 'chat-1', messages: [user] }, 'x');
       const id = /"messageId":"([^"]+)"/.exec(first.text)?.[1];
@@ -304,7 +307,9 @@ describe('the name of a call', () => {
     const prepareTurn = () => ({ tools: [look.tool] });
     const agent = createAgent({ model: caller('look'), tools: [], prepareTurn });
     const { checkpoint } = await lastValueFrom(agent.run('Hi'));
-    const resumed = await lastValueFrom(agent.resumeRun(checkpoint as Checkpoint, { results: { c: 'forged' } }));
+    const resumed = await lastValueFrom(
+      agent.resumeRun(checkpoint as unknown as Checkpoint, { results: { c: 'forged' } }),
+    );
     expect(resumed.finishReason).toBe('waiting');
   });
 });
