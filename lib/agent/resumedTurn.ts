@@ -9,26 +9,30 @@ import { innerAgentOf } from '../core/innerAgent.js';
 import { readCheckpoint } from '../core/readCheckpoint.js';
 import { validate, type Validation } from '../core/schema.js';
 import type { Tool } from '../core/tool.js';
+import { messageWithToolNames, namesOf, withToolName } from '../core/toolNames.js';
 
 /** Everything is checked before anything is executed. Answers to calls whose tool is gone pass, and are not used. */
 export function resumedTurn(
-  open: OpenCalls | undefined,
+  stored: OpenCalls | undefined,
   given: CallAnswers,
   tools: readonly Tool[],
 ): Observable<ResumedTurn | undefined> {
+  const open = stored && withOwnNames(stored, tools);
+  const called = new Map(open?.messages.flatMap(toolCallsOf).map(({ id, name }) => [id, name]));
+  const toolOf = (id: string) => tools.find(({ name }) => name === called.get(id));
   const waiting = new Map(open?.waiting.map((call) => [call.id, call]));
   requireWaiting(given, waiting);
   const all = mapAnswers(given, (id) => id); // of each kind
   requireValid(all, waiting);
   const inside = (path: readonly string[] = []) => path.slice(1).join('/');
   const own = mapAnswers(all, (id) => (waiting.get(id)?.path ? undefined : id));
-  const results = validAnswers(own, waiting, tools);
+  const results = validAnswers(own, toolOf);
   const inner = Object.entries(open?.nested ?? {}).map(([outer, checkpoint]) => {
     const calls = [...waiting.values()].filter(({ path }) => path?.[0] === outer);
     const innerIds = new Map(calls.map(({ id, path }) => [id, inside(path)]));
     const questions = new Map(calls.filter(({ question }) => question).map((call) => [inside(call.path), call]));
     const answers = mapAnswers(all, (id) => innerIds.get(id));
-    return innerRun(outer, checkpoint, answers, questions, toolOfCall(open, outer, tools));
+    return innerRun(outer, checkpoint, answers, questions, toolOf(outer));
   });
   return forkJoin([results, inner.length > 0 ? forkJoin(inner) : of([])]).pipe(
     map(
@@ -42,6 +46,14 @@ export function resumedTurn(
         },
     ),
   );
+}
+
+/** An earlier version has stored names as the model wrote them. */
+function withOwnNames(open: OpenCalls, tools: readonly Tool[]): OpenCalls {
+  const names = namesOf(tools);
+  const messages = open.messages.map((message) => messageWithToolNames(message, names));
+  const results = open.results.map((result) => withToolName(result, names));
+  return { ...open, messages, results, waiting: open.waiting.map((call) => withToolName(call, names)) };
 }
 
 const hasEnd = ({ results, errors }: AllAnswers, id: string) => Object.hasOwn(results, id) || Object.hasOwn(errors, id);
@@ -81,23 +93,16 @@ function innerRun(
   if (!agent) {
     // A tool that asks; or one that is gone, or runs another kind of agent, whose calls are not known.
     const own = mapAnswers(answers, (inner) => (questions.has(inner) ? inner : undefined));
-    return validAnswers(own, questions, []).pipe(map(() => run));
+    return validAnswers(own, () => undefined).pipe(map(() => run));
   }
   const { open } = readCheckpoint(stored, agent.orchestrator);
   return resumedTurn(open, answers, agent.tools).pipe(map(() => run));
 }
 
-function toolOfCall(open: OpenCalls | undefined, id: string, tools: readonly Tool[]): Tool | undefined {
-  const call = open?.messages.flatMap(toolCallsOf).find((candidate) => candidate.id === id);
-  return tools.find(({ name }) => name === call?.name);
-}
-
 function validAnswers(
   own: AllAnswers,
-  waiting: ReadonlyMap<string, WaitingCall>,
-  tools: readonly Tool[],
+  toolOf: (id: string) => Tool | undefined,
 ): Observable<readonly (readonly [string, JsonValue])[]> {
-  const toolOf = (id: string) => tools.find(({ name }) => name === waiting.get(id)?.name);
   for (const [id, { approve }] of Object.entries(own.decisions)) {
     const tool = toolOf(id);
     if (approve && tool && !tool.execute && !hasEnd(own, id)) throw notExecutable(id, tool.name);

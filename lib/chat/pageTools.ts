@@ -4,6 +4,7 @@ import { ConfigurationError } from '../core/errors.js';
 import type { ToolProgressEvent, ToolResultEvent, ToolStartEvent, TurnMessageEvent } from '../core/event.js';
 import { modelMessage } from '../core/message.js';
 import type { Tool } from '../core/tool.js';
+import { namesOf, withToolName } from '../core/toolNames.js';
 import { executeTools, type ExecuteToolsOptions } from '../operators/executeTools.js';
 import { ofType } from '../operators/ofType.js';
 import { lockTab, type TabLock } from './tabLock.js';
@@ -39,8 +40,9 @@ export interface PageTools {
 export function pageTools(tools: readonly Tool[]): PageTools {
   const invalid = tools.find((tool) => !tool.execute || tool.needsApproval);
   if (invalid) throw notExecutable(invalid.name);
+  const names = namesOf(tools);
   return {
-    has: (name) => tools.some((tool) => tool.name === name),
+    has: (name) => names.has(withToolName({ name }, names).name), // a server that is not Rivulet's may send any
     lock: lockTab,
     execute(calls, options) {
       // `executeTools` executes the calls of a turn: those in its message, after its finish.

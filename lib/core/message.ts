@@ -1,4 +1,4 @@
-import { objectOrEmpty, type JsonObject, type JsonValue } from './json/json.js';
+import { mapChanged, objectOrEmpty, type JsonObject, type JsonValue } from './json/json.js';
 import type { ProviderData, ProviderPart } from './providerPart.js';
 import type { Plain, OfType } from './typesOf.js';
 
@@ -217,6 +217,12 @@ export function answerOf(messages: readonly Message[]): string {
 }
 
 /** The tool calls of a message, in order. */
+/** The same message if no part has changed. */
+export function mapParts(message: Message, map: (part: Part) => Part): Message {
+  const parts = mapChanged(message.parts, map);
+  return parts === message.parts ? message : { ...message, parts };
+}
+
 export function toolCallsOf({ parts }: Pick<Message, 'parts'>): readonly OfType<Part, 'toolCall'>[] {
   return parts.filter((part) => part.type === 'toolCall');
 }

@@ -11,6 +11,7 @@ import { GuardError } from '../core/runErrors.js';
 import type { Usage } from '../core/usage.js';
 import { ToolCallAccumulator } from '../operators/accumulate/accumulator.js';
 import { stopResponse } from '../core/response.js';
+import { namesOf, withToolName } from '../core/toolNames.js';
 
 export interface GuardedText {
   readonly type: 'text';
@@ -71,7 +72,7 @@ type IsAllowed = (content: GuardedText | GuardedCall) => boolean;
 
 function guarded(isAllowed: IsAllowed, { whenRejected = 'end', window = 10_000 }: GuardModelOptions = {}) {
   requireNumber('window', window, 1);
-  const check = (reject: Subject<void>) =>
+  const check = (reject: Subject<void>, names: ReadonlySet<string>) =>
     createOperator<Chunk, Chunk>((out, source) => {
       const content = new GuardedContent(window);
       let usage: Usage | undefined;
@@ -79,7 +80,8 @@ function guarded(isAllowed: IsAllowed, { whenRejected = 'end', window = 10_000 }
       return {
         next(chunk) {
           const wasRejected = rejection !== undefined;
-          rejection ??= content.completedBy(chunk).find((each) => !requireAnswer('isAllowed', isAllowed(each)));
+          const arrived = content.completedBy(chunk).map((each) => withToolName(each, names));
+          rejection ??= arrived.find((each) => !requireAnswer('isAllowed', isAllowed(each)));
           if (!rejection) {
             out.next(chunk);
           } else if (chunk.type === 'finish') {
@@ -105,7 +107,7 @@ function guarded(isAllowed: IsAllowed, { whenRejected = 'end', window = 10_000 }
     deriveModel(model, (request) =>
       defer(() => {
         const reject = new Subject<void>();
-        return stopResponse(model, request, reject).pipe(check(reject));
+        return stopResponse(model, request, reject).pipe(check(reject, namesOf(request.tools)));
       }),
     );
 }

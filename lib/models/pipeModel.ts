@@ -4,6 +4,7 @@ import { callModelWrapper } from '../core/callWrapper.js';
 import { deriveModel } from '../core/deriveModel.js';
 import type { Model } from '../core/model.js';
 import { stopResponse } from '../core/response.js';
+import { withToolNames } from '../core/toolNames.js';
 
 /**
  * A model whose streams pass through operators.
@@ -36,7 +37,7 @@ export function pipeModel(...args: readonly unknown[]) {
     (...operators: readonly ChunkOperator[]) =>
       (model) =>
         deriveModel(model, (request) =>
-          operators.reduce((chunks, operator) => operator(chunks), stopResponse(model, request)),
+          operators.reduce((chunks, operator) => operator(chunks), stopResponse(withToolNames(model), request)),
         ),
   );
 }

@@ -3,7 +3,7 @@ import type { Chunk } from '../core/chunk.js';
 import { NOTICE_EVENT } from '../core/connectionEvents.js';
 import { hash } from '../core/hash.js';
 import { asArray, mapChanged, isRecord, objectOrEmpty, type JsonValue } from '../core/json/json.js';
-import type { FilePart, Message, Part, ToolResultPart } from '../core/message.js';
+import { mapParts, type FilePart, type Message, type Part, type ToolResultPart } from '../core/message.js';
 import type { Model, ModelRequest } from '../core/model.js';
 import { providerDataOf } from '../core/providerPart.js';
 import { openResponse } from '../core/response.js';
@@ -76,10 +76,7 @@ const describe = ({ name, mediaType }: FilePart): string =>
 
 function omitFrom(messages: readonly Message[], keys: Keys): readonly Message[] {
   if (keys.size === 0) return messages;
-  return mapChanged(messages, (message) => {
-    const parts = mapChanged(message.parts, (part) => omitPart(part, keys));
-    return parts === message.parts ? message : { ...message, parts };
-  });
+  return mapChanged(messages, (message) => mapParts(message, (part) => omitPart(part, keys)));
 }
 
 function omitPart(part: Part, keys: Keys): Part {

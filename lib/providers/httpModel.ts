@@ -8,6 +8,7 @@ import { requireOptions, type OptionKinds } from '../core/requireOptions.js';
 import { requestKinds } from '../core/requestKinds.js';
 import { deferCall } from '../core/deferCall.js';
 import { timeLimit } from '../core/timeLimit.js';
+import { eventWithToolNames, namesOf } from '../core/toolNames.js';
 import { decodeFrames } from '../protocol/decodeFrames.js';
 import { encodeOnce } from '../protocol/encodeOnce.js';
 import { providerFailures } from '../protocol/errorResponse.js';
@@ -202,7 +203,9 @@ function streamResponse(call: HttpCall): Observable<Chunk> {
   const { path, body } = createRequest(call);
   if (sentBodies.has(request.messages)) sentBodies.set(request.messages, body);
   const text = encodeOnce(body);
-  const wire: Wire = { ...definition.wire, decode: (emit) => definition.wire.decode(emit, body) };
+  const names = namesOf(request.tools);
+  const named = (emit: Parameters<Wire['decode']>[0]) => (chunk: Chunk) => emit(eventWithToolNames(chunk, names));
+  const wire: Wire = { ...definition.wire, decode: (emit) => definition.wire.decode(named(emit), body) };
   const open = (current: Wire, resumePath?: string) => {
     const sent = {
       url: joinUrl(baseUrl, resumePath === undefined ? path : createRequest(call, resumePath).path),

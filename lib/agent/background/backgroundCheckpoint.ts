@@ -45,7 +45,8 @@ export function withoutCalls(from: RunStart): RunStart {
 }
 
 export function storedCalls({ state, checkpoint, resumed }: RunStart): readonly StoredCall[] {
-  const { open, background } = checkpoint ?? {};
+  const { background } = checkpoint ?? {};
+  const { open } = resumed ?? {};
   const [calls, ...messages] = open?.messages ?? [];
   if (!open || !background || !calls) return [];
   const conversation = [...state.messages, ...messages];

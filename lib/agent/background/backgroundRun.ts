@@ -5,7 +5,6 @@ import type { RunEvent, RunState } from '../../core/event.js';
 import type { Input } from '../../core/input.js';
 import { joinedResult, type Message } from '../../core/message.js';
 import type { Tool, ToolContext } from '../../core/tool.js';
-import { findTool } from '../../operators/execute/runningCall.js';
 import type { RunHooks } from '../agentRun.js';
 import type { TurnContext } from '../orchestrator.js';
 import type { RunOptions } from '../runOptions.js';
@@ -17,8 +16,7 @@ import { HeldTurn } from './heldTurn.js';
 
 export const wrap: RunWrapper['wrap'] = (start) => (settings, from, options) => {
   const { tools } = settings;
-  const byName = new Map(tools.map((tool) => [tool.name, tool]));
-  const isAwaited = (name: string) => runWrapperOf(findTool(byName, name))?.isAwaited ?? true;
+  const isAwaited = (name: string) => runWrapperOf(tools.find((tool) => tool.name === name))?.isAwaited ?? true;
   const run = new BackgroundRun(new BackgroundWork(from, tools, isAwaited));
   return start(settings, withoutCalls(from), run.optionsFrom(options), run).pipe(finalize(() => run.unsubscribe()));
 };

@@ -5,7 +5,7 @@ import { deriveModel } from '../../core/deriveModel.js';
 import { StreamInterruptedError } from '../../core/errors.js';
 import type { Metadata } from '../../core/message.js';
 import type { Model, ModelRequest } from '../../core/model.js';
-import { openResponse } from '../../core/response.js';
+import { withToolNames } from '../../core/toolNames.js';
 import { usageOfError } from '../../core/usageOfError.js';
 import { addUsage, type Usage } from '../../core/usage.js';
 import {
@@ -57,7 +57,7 @@ export function tracedStream(
 ): Observable<Chunk> {
   return defer(() => {
     const call = new ModelCall(model, request, telemetry, parent, onUsage);
-    return defer(() => openResponse(model, request)).pipe(runOperation<Chunk>(call.operation, call));
+    return defer(() => withToolNames(model).stream(request)).pipe(runOperation<Chunk>(call.operation, call));
   });
 }
 

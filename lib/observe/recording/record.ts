@@ -6,6 +6,7 @@ import { omit, type JsonObject } from '../../core/json/json.js';
 import type { Message } from '../../core/message.js';
 import type { Model, ModelRequest } from '../../core/model.js';
 import { openResponse } from '../../core/response.js';
+import { withToolNames } from '../../core/toolNames.js';
 import type { RecordedOutcome, RequestEntry } from './entries.js';
 import { RecordingOutput, type RecordingOptions, type RecordingSink } from './recordingOutput.js';
 import { RunRecorder } from './runRecorder.js';
@@ -56,7 +57,7 @@ export class RequestLog {
       const number = ++this.requests;
       const recorder = this.recorder();
       recorder.write(this.entryOf(model, request, recorder, number));
-      return openResponse(model, request).pipe(
+      return openResponse(withToolNames(model), request).pipe(
         recordStream({
           before: (chunk) => recorder.chunk(number, chunk),
           after: () => recorder.settle(),

@@ -6,7 +6,7 @@ import type { JsonObject } from '../../core/json/json.js';
 import { unfinishedResult, type ToolCallPart, type ToolResultPart } from '../../core/message.js';
 import type { Tool } from '../../core/tool.js';
 import { mayWait, OpenDecision, type DecisionObserver } from './openDecision.js';
-import { findTool, RunningCall, type CallObserver, type CallSettings, type RunningCallEvent } from './runningCall.js';
+import { RunningCall, type CallObserver, type CallSettings, type RunningCallEvent } from './runningCall.js';
 
 export interface RoundSettings extends CallSettings {
   readonly concurrency: number;
@@ -67,7 +67,7 @@ export class CallRound implements CallObserver, DecisionObserver {
       this.emit(unfinishedResult(call, 'cancelled'));
       return;
     }
-    const tool = findTool(this.settings.tools, call.name);
+    const tool = this.settings.tools.get(call.name);
     if (tool && isReplaced(tool)) this.nested.delete(call.id); // the tool that had begun was replaced
     // Any other call with an inner run was approved before.
     if (tool && !this.isVetoed && !this.nested.has(call.id) && mayWait(tool, call, this.resumed)) {

@@ -117,18 +117,8 @@ export class RunningCall implements ExecutionObserver {
 /** After a `retract`, another call may have the same id. The arguments of a person do not make another call of it. */
 const contentOf = ({ name, arguments: args }: ToolCallPart): string => hash(canonicalJson([name, args]));
 
-/** Models add a namespace (`functions.`, `default_api.`) or a token (gpt-oss: `weather<|channel|>commentary`). */
-export const findTool = (tools: ReadonlyMap<string, Tool>, name: string): Tool | undefined =>
-  tools.get(name) ??
-  tools.get(
-    name
-      .replace(/<\|.*/s, '')
-      .replace(/^\s*(?:functions|default_api|tools?|paloma)[.:]/, '')
-      .trim(),
-  );
-
 function toolNamed(tools: ReadonlyMap<string, Tool>, name: string): Tool {
-  const tool = findTool(tools, name);
+  const tool = tools.get(name);
   if (tool) return tool;
   const available = tools.size > 0 ? `Available: ${[...tools.keys()].join(', ')}.` : 'No tools are available.';
   throw new ToolFailure('unknown_tool', `There is no tool "${name}". ${available}`);

@@ -14,6 +14,7 @@ import { onEachValue, onFirstValue } from '../../core/notifier.js';
 import { requireNumber } from '../../core/options.js';
 import { newRunId } from '../../core/runId.js';
 import type { Tool } from '../../core/tool.js';
+import { eventWithToolNames } from '../../core/toolNames.js';
 import { interruptedFinish } from '../../core/response.js';
 import { CallRound, type RoundObserver, type RoundSettings } from './callRound.js';
 
@@ -103,7 +104,8 @@ export class TurnTools implements OperatorHandlers<StreamEvent>, RoundObserver {
       );
   }
 
-  next(event: StreamEvent): void {
+  next(given: StreamEvent): void {
+    const event = eventWithToolNames(given, this.settings.tools);
     if (isFinish(event)) {
       this.finish ??= event;
       return;

@@ -1,6 +1,6 @@
 import { growingList } from '../../core/growing.js';
 import { createHistoryRepair } from '../../core/history.js';
-import type { Message, FilePart, Part } from '../../core/message.js';
+import { mapParts, type Message, type FilePart, type Part } from '../../core/message.js';
 import type { ToolDefinition } from '../../core/tool.js';
 import { holdsFile } from '../../protocol/encodeOnce.js';
 import { mapChanged, type JsonValue } from '../../core/json/json.js';
@@ -43,12 +43,11 @@ export function createSendable(
 
 /** A name that the model has invented would fail each later request (opencode#48750). OpenAI, Google: 64 characters. */
 function mapCallNames(message: Message, toolNames: ReadonlySet<string>): Message {
-  const parts = mapChanged(message.parts, (part) =>
+  return mapParts(message, (part) =>
     (part.type === 'toolCall' || part.type === 'toolResult') && isOddName(part.name) && !toolNames.has(part.name)
       ? { ...part, name: wireName(part.name) }
       : part,
   );
-  return parts === message.parts ? message : { ...message, parts };
 }
 
 const isOddName = (name: string): boolean => !/^[A-Za-z_][\w-]{0,63}$/.test(name);
