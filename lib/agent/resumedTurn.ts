@@ -110,7 +110,7 @@ function validAnswers(
   const validations = Object.entries(own.results).map(([id, result]) => {
     const tool = toolOf(id);
     if (tool?.execute) throw executesItself(id, tool.name);
-    return validResult(waiting.get(id)?.name ?? id, tool, result).pipe(map((value) => [id, value] as const));
+    return validResult(tool?.name ?? id, tool, result).pipe(map((value) => [id, value] as const));
   });
   return validations.length > 0 ? forkJoin(validations) : of([]);
 }

@@ -1,5 +1,5 @@
 import { from } from 'rxjs';
-import { ConfigurationError, optionsError } from './errors.js';
+import { type ConfigurationError, optionsError } from './errors.js';
 import { isRecord } from './json/json.js';
 import { requireNumber } from './options.js';
 

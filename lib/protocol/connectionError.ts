@@ -1,4 +1,4 @@
-import { ConfigurationError, ConnectionError, errorText, optionsError } from '../core/errors.js';
+import { type ConfigurationError, ConnectionError, errorText, optionsError } from '../core/errors.js';
 import { nonEmptyString, objectOrEmpty } from '../core/json/json.js';
 import { displayUrl } from './secrets.js';
 

@@ -120,4 +120,4 @@ const remedies: Readonly<Record<string, string>> = {
 };
 
 const remedyOf = (given: unknown) =>
-  (typeof given === 'object' && given && remedies[className(given)]) || 'Return plain data.';
+  (typeof given === 'object' && given ? remedies[className(given)] : undefined) ?? 'Return plain data.';

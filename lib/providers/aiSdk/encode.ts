@@ -6,7 +6,7 @@ import type {
   LanguageModelV4Message,
   LanguageModelV4ToolChoice,
 } from '@ai-sdk/provider';
-import { ConfigurationError, optionsError } from '../../core/errors.js';
+import { type ConfigurationError, optionsError } from '../../core/errors.js';
 import { growingList } from '../../core/growing.js';
 import { omitUndefined } from '../../core/json/json.js';
 import type { Message } from '../../core/message.js';

@@ -1,4 +1,4 @@
-import { ConfigurationError, optionsError } from '../../core/errors.js';
+import { type ConfigurationError, optionsError } from '../../core/errors.js';
 import { omitUndefined, type JsonObject } from '../../core/json/json.js';
 import type { FilePart } from '../../core/message.js';
 import { storedData } from '../../core/providerPart.js';

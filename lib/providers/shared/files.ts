@@ -1,4 +1,4 @@
-import { ConfigurationError, optionsError } from '../../core/errors.js';
+import { type ConfigurationError, optionsError } from '../../core/errors.js';
 import { omitUndefined } from '../../core/json/json.js';
 import type { FilePart, Part } from '../../core/message.js';
 import type { OfType } from '../../core/typesOf.js';

@@ -1,4 +1,4 @@
-import { ConfigurationError, optionsError } from '../../core/errors.js';
+import { type ConfigurationError, optionsError } from '../../core/errors.js';
 import type { ThinkingEffort } from '../../core/model.js';
 
 /**

@@ -1,4 +1,4 @@
-import { ConfigurationError, capabilityError } from '../../core/errors.js';
+import { type ConfigurationError, capabilityError } from '../../core/errors.js';
 import { isRecord, type JsonValue } from '../../core/json/json.js';
 import { editedArgumentsNote, type FilePart, type Part, type ToolResultPart } from '../../core/message.js';
 import { resultText } from './encode.js';
