@@ -1,5 +1,6 @@
 import { concat, defer, EMPTY, map, merge, Subject, timer, type Observable } from 'rxjs';
 import type { CallAnswers } from '../core/approval.js';
+import { ConfigurationError } from '../core/errors.js';
 import type { Input } from '../core/input.js';
 import type { Message } from '../core/message.js';
 import type { RunOptions } from '../agent/runOptions.js';
@@ -10,7 +11,7 @@ import { createFollow, stoppedChange } from './followRun.js';
 import { createJoins, isLost } from './joinRuns.js';
 import type { PageTools } from './pageTools.js';
 import { createUnsettledRuns } from './unsettledRuns.js';
-import { createWaitingRuns } from './waitingRuns.js';
+import { createWaitingRuns, isForPage } from './waitingRuns.js';
 import { viewOf, waitAgain } from '../operators/view/view.js';
 
 /** The options for the runs of a conversation. */
@@ -40,6 +41,7 @@ export function createExchangeRuns(
   changed: () => void,
   joined: (message: Message) => void,
 ) {
+  if (tools && typeof tools.execute !== 'function') throw notPageTools();
   const prompts = new Subject<Input>();
   const cancel = new Subject<string>();
   const reconnect = new Subject<void>();
@@ -49,6 +51,7 @@ export function createExchangeRuns(
   const follow = createFollow(
     agent,
     exchanges,
+    tools,
     unsettled,
     update,
     joined,
@@ -84,7 +87,7 @@ export function createExchangeRuns(
         return EMPTY;
       }
       if (!base) {
-        update(id, { view: waitAgain(view) });
+        update(id, { view: waitAgain(view, (call) => isForPage(call, tools)) });
         return waitingRuns.wait(id, stop, true);
       }
       if (!agent.join || hasBegun) return join(exchange, stop);
@@ -130,6 +133,13 @@ export function createExchangeRuns(
       merge(...openBranches(exchanges).map((branch) => concat(...branch.map(({ id }) => continueExchange(id, stop))))),
   };
 }
+
+const notPageTools = () =>
+  new ConfigurationError(
+    'options',
+    'The option `tools` of `conversation` is not what `pageTools` returns.',
+    'Pass `{ tools: pageTools([locate]) }`, with the tools that this page executes.',
+  );
 
 function openBranches(exchanges: Exchanges): readonly (readonly Exchange[])[] {
   const open = new Set(exchanges.open());

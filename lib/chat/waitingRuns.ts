@@ -95,7 +95,8 @@ export function createWaitingRuns(
     const earlier = [...exchanges.path(parent), exchange].map(earlierRun);
     const options = { ...runOptions, id: run, earlier, ...answersTo(exchange), stop };
     const base: View = { ...view, status: 'waiting' }; // so that the run continues the answer that waited
-    if (!isQuiet) update(id, { base, hasBegun: false, view: { ...view, status: 'sending' } });
+    const notice = exchange.notice?.['code'] === 'not_answered' ? undefined : exchange.notice;
+    if (!isQuiet) update(id, { base, hasBegun: false, notice, view: { ...view, status: 'sending' } });
     const send = () => agent.resume(checkpoint, options);
     return follow(id, run, base, stop, () => (isQuiet ? untilBroken(send()) : send()), onBegin);
   }
