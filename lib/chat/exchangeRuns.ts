@@ -41,7 +41,6 @@ export function createExchangeRuns(
   changed: () => void,
   joined: (message: Message) => void,
 ) {
-  if (tools && typeof tools.execute !== 'function') throw notPageTools();
   const prompts = new Subject<Input>();
   const cancel = new Subject<string>();
   const reconnect = new Subject<void>();
@@ -51,7 +50,7 @@ export function createExchangeRuns(
   const follow = createFollow(
     agent,
     exchanges,
-    tools,
+    requirePageTools(tools),
     unsettled,
     update,
     joined,
@@ -134,12 +133,14 @@ export function createExchangeRuns(
   };
 }
 
-const notPageTools = () =>
-  new ConfigurationError(
+function requirePageTools(tools: PageTools | undefined): PageTools | undefined {
+  if (!tools || typeof tools.execute === 'function') return tools;
+  throw new ConfigurationError(
     'options',
     'The option `tools` of `conversation` is not what `pageTools` returns.',
     'Pass `{ tools: pageTools([locate]) }`, with the tools that this page executes.',
   );
+}
 
 function openBranches(exchanges: Exchanges): readonly (readonly Exchange[])[] {
   const open = new Set(exchanges.open());

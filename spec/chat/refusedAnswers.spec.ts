@@ -126,7 +126,8 @@ describe('a request that is refused, by the service or by what stands before it'
       chat.send('Go');
       await until(chat, 'waiting');
       chat.decide('c1', approve);
-      const isOver = ({ status: now, exchanges }: typeof chat.view) => now === 'failed' || exchanges[0]?.notice;
+      const isOver = ({ status: now, exchanges }: typeof chat.view) =>
+        now === 'failed' || exchanges[0]?.notice !== undefined;
       const refused = (await firstValueFrom(chat.view$.pipe(filter(isOver)))).exchanges[0];
       expect(state.refused).toBeGreaterThan(0);
       state.isRefusing = false;
