@@ -68,9 +68,12 @@ export interface ConversationAgent {
 
 export type RunNotifiers = Pick<ConversationRunOptions, 'stop' | 'cancel' | 'prompts' | 'given' | 'reconnect'>;
 
-/** The notice of a stop that has not reached the server. */
-export const noticeOf = (code: 'not_stopped' | 'not_cancelled', thrown: unknown): JsonObject => ({
+const notReceived = 'The stop has not reached the server.';
+const notices = { not_stopped: notReceived, not_cancelled: notReceived, not_answered: 'The answer was not accepted.' };
+
+/** The notice of a stop that has not reached the server, or of an answer that it has refused. */
+export const noticeOf = (code: keyof typeof notices, thrown: unknown): JsonObject => ({
   code,
-  message: `The stop has not reached the server. ${errorText(thrown)}`,
+  message: `${notices[code]} ${errorText(thrown)}`,
   ...(thrown instanceof RivuletError ? { error: thrown.toJSON() } : {}),
 });

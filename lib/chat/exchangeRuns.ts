@@ -1,5 +1,6 @@
 import { concat, defer, EMPTY, map, merge, Subject, timer, type Observable } from 'rxjs';
 import type { CallAnswers } from '../core/approval.js';
+import { ConfigurationError } from '../core/errors.js';
 import { messagesOf, type Input } from '../core/input.js';
 import type { RunOptions } from '../agent/runOptions.js';
 import { followingId } from '../transport/randomId.js';
@@ -10,7 +11,7 @@ import { createFollow, stoppedChange } from './followRun.js';
 import { createJoins } from './joinRuns.js';
 import type { PageTools } from './pageTools.js';
 import { createUnsettledRuns } from './unsettledRuns.js';
-import { createWaitingRuns } from './waitingRuns.js';
+import { createWaitingRuns, isForPage } from './waitingRuns.js';
 import { viewOf, waitAgain } from '../operators/view/view.js';
 
 /** The options for the runs of a conversation. */
@@ -40,13 +41,14 @@ export function createExchangeRuns(
   changed: () => void,
   joined: (prompt: string) => void,
 ) {
+  requirePageTools(tools);
   const prompts = new Subject<Input>();
   const cancel = new Subject<string>();
   const reconnect = new Subject<void>();
   const given = new Subject<CallAnswers>();
   const runOptions = { cancel, prompts, given, fragments: true as const, context, wrapTurn, reconnect };
   const unsettled = createUnsettledRuns(agent, exchanges, update);
-  const follow = createFollow(agent, exchanges, unsettled, update, joined, (exchange, stop) =>
+  const follow = createFollow(agent, exchanges, tools, unsettled, update, joined, (exchange, stop) =>
     exchange.base ? joins.join(exchange, stop) : waitingRuns.wait(exchange.id, stop),
   );
   const waitingRuns = createWaitingRuns(agent, exchanges, tools, runOptions, update, follow, unsettled);
@@ -76,7 +78,7 @@ export function createExchangeRuns(
         return EMPTY;
       }
       if (!base) {
-        update(id, { view: waitAgain(view) });
+        update(id, { view: waitAgain(view, (call) => isForPage(call, tools)) });
         return waitingRuns.wait(id, stop, true);
       }
       if (!agent.join || hasBegun) return joins.join(exchange, stop);
@@ -122,6 +124,15 @@ export function createExchangeRuns(
     continueSaved: (stop: Observable<void>): Observable<unknown> =>
       merge(...openBranches(exchanges).map((branch) => concat(...branch.map(({ id }) => continueExchange(id, stop))))),
   };
+}
+
+function requirePageTools(tools: PageTools | undefined): void {
+  if (!tools || typeof tools.execute === 'function') return;
+  throw new ConfigurationError(
+    'options',
+    'The option `tools` of `conversation` is not what `pageTools` returns.',
+    'Pass `{ tools: pageTools([locate]) }`, with the tools that this page executes.',
+  );
 }
 
 function openBranches(exchanges: Exchanges): readonly (readonly Exchange[])[] {

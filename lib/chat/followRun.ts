@@ -1,19 +1,29 @@
 import { concat, defer, noop, switchMap, take, takeUntil, tap, timer } from 'rxjs';
 import type { Observable, OperatorFunction } from 'rxjs';
-import { pickAnswers } from '../core/approval.js';
+import { hasAnswer, pickAnswers, type CallAnswers } from '../core/approval.js';
 import { isOfConnection, NOTICE_EVENT } from '../core/connectionEvents.js';
 import { createOperator } from '../core/createOperator.js';
+import { ConfigurationError } from '../core/errors.js';
 import type { StreamEvent, TurnMessageEvent } from '../core/event.js';
 import { isMessage, isResult } from '../core/eventGuards.js';
 import { messagesOfFailed } from '../core/failedRun.js';
 import { innermost } from '../core/nested.js';
 import { isRecord, type JsonObject } from '../core/json/json.js';
 import { resultsIn } from '../core/message.js';
-import type { ConversationAgent } from './conversationAgent.js';
+import { noticeOf, type ConversationAgent } from './conversationAgent.js';
 import type { Exchange, Exchanges } from './exchanges.js';
+import type { PageTools } from './pageTools.js';
 import { isOfPage, isRunNotFound, type UnsettledRuns } from './unsettledRuns.js';
-import type { Follow } from './waitingRuns.js';
-import { cancelView, failView, sendingView, shownMessages, type View } from '../operators/view/view.js';
+import { isForPage, type Follow } from './waitingRuns.js';
+import {
+  callsOf,
+  cancelView,
+  changeCalls,
+  failView,
+  sendingView,
+  shownMessages,
+  type View,
+} from '../operators/view/view.js';
 import { createViewFold } from '../operators/view/viewFold.js';
 
 /** How long a run that was stopped may take to end by itself, in milliseconds. */
@@ -23,6 +33,7 @@ const STOP_TIME = 1000;
 export function createFollow(
   agent: ConversationAgent,
   exchanges: Exchanges,
+  tools: PageTools | undefined,
   unsettled: UnsettledRuns,
   update: (id: string, change: Partial<Exchange>) => void,
   joined: (prompt: string) => void,
@@ -51,10 +62,12 @@ export function createFollow(
     return concat(
       received.pipe(
         tap(report),
-        toChanges(base, exchange, wasStopped, lostBy),
+        toChanges(base, exchange, wasStopped, lostBy, (thrown) =>
+          run === exchange().run ? undefined : afterRefusal(exchange(), base, tools, thrown),
+        ),
         tap((change) => {
           // The answers were given to the run before this one.
-          const isNext = change.hasBegun && run !== exchange().run;
+          const isNext = change.hasBegun && !change.run && run !== exchange().run;
           const isNew = change.lost && !exchange().lost;
           update(id, { ...change, ...(isNext ? { run, answers: undefined } : {}) });
           if (change.hasBegun) onBegin();
@@ -93,13 +106,14 @@ export const stoppedChange = (view: View): Partial<Exchange> => ({
  * Converts the events of a run, which started from `base`, to changes of its exchange; it never fails. The last change
  * has all that the run has left, and `lost` if the rest of it may be at a server. It is missing, so that the run is
  * joined again, if the server cannot continue after the last event: the page was suspended for too long. A run that
- * fails before its first event leaves what is shown.
+ * fails before its first event leaves what is shown. `refused` says what is left of answers that have failed so.
  */
 function toChanges(
   base: View,
   exchange: () => Exchange,
   isStopped: () => boolean,
   lostBy: () => Partial<Exchange>,
+  refused: (thrown: unknown) => ReturnType<typeof afterRefusal>,
 ): OperatorFunction<StreamEvent, Partial<Exchange>> {
   return createOperator<StreamEvent, Partial<Exchange>>((out) => {
     const fold = createViewFold(base);
@@ -111,18 +125,27 @@ function toChanges(
       out.next({ lost: undefined, ...change, base: undefined });
     };
     const fail = (thrown: unknown) => {
-      const { view: shown, hasBegun: hadBegun, lost, answers } = exchange();
+      const { view: shown, hasBegun: hadBegun, lost } = exchange();
+      const left = hasBegun ? undefined : refused(thrown);
+      if (typeof left === 'object') {
+        end(left);
+        return;
+      }
       view = fold.fail(thrown);
       // A prompt that did not arrive: the first error says why.
       const isUnsent = !hadBegun && isRunNotFound(thrown) && shown.error;
       if (!hasBegun) view = failView(shown, isUnsent ? shown.error : view.error);
-      const isAway = isOfPage(thrown) && (hadBegun === true || lost !== undefined || !isRefusal(thrown, answers));
+      const isOpen = hadBegun === true || lost !== undefined || !(statusOf(thrown) < 500);
+      const isAway = left ? left === 'kept' : isOfPage(thrown) && isOpen;
       end({ view, messages: messagesOfFailed(thrown) ?? shownMessages(view), ...(isAway ? lostBy() : {}) });
     };
     return {
       next(event) {
         if (event.type === NOTICE_EVENT) {
-          out.next({ notice: (event as StreamEvent & { readonly notice: JsonObject }).notice });
+          const { notice, refused: taken } = event as NoticeEvent;
+          const { answers } = exchange();
+          const rest = taken && answers && { answers: pickAnswers(answers, (id) => !hasAnswer(taken, id)) };
+          out.next({ notice, ...rest });
           return;
         }
         const before = view;
@@ -159,8 +182,32 @@ function toChanges(
 const isPrompt = (event: StreamEvent): event is TurnMessageEvent =>
   isMessage(event) && event.message.role === 'user' && resultsIn(event.message).length === 0;
 
-/** Whether the service, or what stands before it, has not taken a request. Answers wait for a sign-in, or for room. */
-const isRefusal = (thrown: unknown, answers?: object): boolean => {
-  const status = isRecord(thrown) ? Number(thrown['status']) : NaN;
-  return status < 500 && !(answers && [401, 403, 429].includes(status));
-};
+/** `refused`: answers to a run that still goes on, which are not sent again. */
+type NoticeEvent = StreamEvent & { readonly notice: JsonObject; readonly refused?: CallAnswers };
+
+const statusOf = (thrown: unknown): number => (isRecord(thrown) ? Number(thrown['status']) : NaN);
+
+/** What a service says of a run that waits no longer. Without such a word, it waits, whoever has refused an answer. */
+const ends: readonly unknown[] = ['run_not_found', 'not_waiting', 'run_dead'];
+
+/** The answers are refused for what they are. After any other status, the same ones are sent again. */
+const misfits = [400, 409, 413, 422];
+
+/** What is left of answers: nothing (`over`), `kept` ones, or calls that wait for others. Undefined: it is not known. */
+function afterRefusal(
+  { run, answers = {} }: Exchange,
+  base: View,
+  tools: PageTools | undefined,
+  thrown: unknown,
+): 'over' | 'kept' | Partial<Exchange> | undefined {
+  const { code, providerCode, name } = isRecord(thrown) ? thrown : {};
+  if (ends.includes(providerCode ?? code)) return 'over';
+  const isMisfit = thrown instanceof ConfigurationError || (isOfPage(thrown) && misfits.includes(statusOf(thrown)));
+  if (!isMisfit) return isOfPage(thrown) || name === 'RemoteRunError' ? 'kept' : undefined;
+  const given = callsOf(base).filter((call) => hasAnswer(answers, call.id) && !isForPage(call, tools));
+  const isGiven = (id: string) => given.some((call) => call.id === id);
+  if (given.length === 0) return 'kept'; // a tool of the page would answer the same
+  const view = changeCalls(base, (call) => (isGiven(call.id) ? { ...call, status: 'waiting' } : call));
+  const rest = pickAnswers(answers, (id) => !isGiven(id));
+  return { run, view, answers: rest, hasBegun: true, notice: noticeOf('not_answered', thrown) };
+}

@@ -1,6 +1,7 @@
 import { catchError, concatMap, defer, EMPTY, ignoreElements, map, merge, mergeMap, NEVER, of } from 'rxjs';
-import { onErrorResumeNext, repeat, retry, Subject, takeUntil, takeWhile, tap, throwError, timer } from 'rxjs';
+import { repeat, retry, Subject, takeUntil, takeWhile, tap, throwError, timer } from 'rxjs';
 import type { Observable } from 'rxjs';
+import type { CallAnswers } from '../core/approval.js';
 import { HttpError } from '../core/errors.js';
 import { CONNECTED_EVENT, NOTICE_EVENT, type Reconnection } from '../core/connectionEvents.js';
 import type { StreamEvent } from '../core/event.js';
@@ -85,7 +86,12 @@ export function remoteAgent(
         concatMap((input) => patch({ input: messagesOf(input) })),
         catchError(() => EMPTY),
       );
-      const answered = given.pipe(mergeMap((answers) => onErrorResumeNext(patch(answers))));
+      // One that has not arrived, or comes as the run ends (409), is sent again after it.
+      const refused = (answers: CallAnswers) => (thrown: unknown) =>
+        thrown instanceof HttpError && !thrown.retryable && thrown.status !== 409
+          ? of({ type: NOTICE_EVENT, notice: noticeOf('not_answered', thrown), refused: answers })
+          : EMPTY;
+      const answered = given.pipe(mergeMap((answers) => patch(answers).pipe(catchError(refused(answers)))));
       return merge(notices, events.pipe(tap({ complete: () => ended.next() })), cancelled, prompted, answered).pipe(
         takeUntil(ended),
       );

@@ -1,5 +1,5 @@
 import { ConfigurationError } from '../core/errors.js';
-import { isRecord, tryParseJson, type JsonObject } from '../core/json/json.js';
+import { isRecord, omitNull, tryParseJson, type JsonObject } from '../core/json/json.js';
 import { emptyView } from '../operators/view/view.js';
 import type { QueuedPrompt } from './commandQueue.js';
 import type { Exchange } from './exchanges.js';
@@ -41,7 +41,11 @@ export function readSaved(
   const empty = savedConversation([]);
   const stored = typeof saved === 'string' ? tryParseJson(saved) : (saved ?? empty);
   return isSavedConversation(stored)
-    ? { ...stored, exchanges: stored.exchanges.map(unpackFiles), queued: unsent(stored.queued, stored.exchanges) }
+    ? {
+        ...stored,
+        exchanges: stored.exchanges.map((exchange) => unpackFiles(omitNull(exchange))),
+        queued: unsent(stored.queued, stored.exchanges),
+      }
     : { ...empty, savedError: unreadableConversation(stored).toJSON() };
 }
 

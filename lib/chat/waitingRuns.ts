@@ -95,7 +95,7 @@ export function createWaitingRuns(
     const earlier = [...exchanges.path(parent), exchange].map(earlierRun);
     const options = { ...runOptions, id: run, earlier, ...answersTo(exchange), stop };
     const base: View = { ...view, status: 'waiting' }; // so that the run continues the answer that waited
-    if (!isQuiet) update(id, { base, hasBegun: false, view: { ...view, status: 'sending' } });
+    if (!isQuiet) update(id, { ...noticeOf(exchange), base, hasBegun: false, view: { ...view, status: 'sending' } });
     const send = () => agent.resume(checkpoint, options);
     return follow(id, run, base, stop, () => (isQuiet ? untilBroken(send()) : send()), onBegin);
   }
@@ -126,6 +126,11 @@ export function createWaitingRuns(
 
   return { wait, resume, answers };
 }
+
+/** A notice that an answer was refused is over when another one is sent. */
+const noticeOf = ({ notice }: Exchange): Pick<Exchange, 'notice'> => ({
+  notice: notice?.['code'] === 'not_answered' ? undefined : notice,
+});
 
 /** Waits until no other tab executes the calls of this page. A run that cannot be joined belongs to this one. */
 const lockCalls = (

@@ -360,6 +360,13 @@ describe('conversation: calls that wait', () => {
     expect(seen.values.flatMap(({ waiting }) => waiting)).toEqual([]);
   });
 
+  it.each([[[localZone]], [{}], [{ has: () => true }]])(
+    'tools that pageTools has not returned are refused: %#',
+    (tools) => {
+      expect(() => start(['Hi'], { tools: tools as never })).toThrow(/`tools`.*pageTools/);
+    },
+  );
+
   it('tools reports the error of a tool to the model', () => {
     const failing = tool({ ...zone, execute: () => throwError(() => new Error('no permission')) });
     const { chat } = start([[toolCall('zone')], 'Sorry'], { tools: pageTools([failing]) });

@@ -9,6 +9,10 @@ import type { ViewStatus } from '../../lib/operators/view/view.js';
 import { tool } from '../../lib/core/tool.js';
 import { agentHandler } from '../../lib/service/http/agentHandler.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
+import { agentTool } from '../../lib/tools/agentTool.js';
+import { backgroundTool } from '../../lib/agent/backgroundTool.js';
+import { payTool } from '../support/toolCalls.js';
+import { shutDown } from '../support/services.js';
 
 /** The Web Locks of the tabs of a browser, as far as `pageTools` uses them. */
 function createLocks() {
@@ -116,5 +120,66 @@ describe('pageTools: several tabs', () => {
     expect(executions()).toBe(1);
     for (const { view } of [second, first]) view.unsubscribe();
     await shutdown();
+  });
+});
+
+describe('a page that is left while its run waits', () => {
+  const calls = {
+    'a call of the page': [toolCall('zone')],
+    'a call of the page, of a sub-agent': [toolCall('sub', { input: 'Go.' })],
+    'a call that runs in the background': [toolCall('report'), toolCall('pay')],
+  };
+  const rows = Object.keys(calls).flatMap((what) => ['a reload', 'another subscription'].map((how) => [what, how]));
+
+  it.each(rows as ['a call of the page', string][])('%s, after %s', async (what, how) => {
+    const report = tool({ name: 'report', description: 'Reports.', execute: () => reported });
+    const reported = new Subject<string>();
+    const inner = createAgent({ model: scriptedModel([[toolCall('zone')], 'Found.']), tools: [tool(zone)] });
+    const model = scriptedModel([calls[what], 'Done', 'All done']);
+    const tools = [
+      tool(zone),
+      payTool(),
+      backgroundTool(report),
+      agentTool(inner, { name: 'sub', description: 'Asks.' }),
+    ];
+    const handler = agentHandler(createAgent({ model, tools }));
+    let executions = 0;
+    let resumptions = 0;
+    const results = new Subject<string>();
+    const execute = () => defer(() => (executions++, results.pipe(take(1))));
+    const fetch: typeof globalThis.fetch = (input, init) => {
+      if (typeof init?.body === 'string' && init.body.includes('"resume"')) resumptions += 1;
+      return handler(new Request(input, init));
+    };
+    const open = (saved?: string) =>
+      conversation(remoteAgent('http://localhost/chat', { fetch }), {
+        saved,
+        tools: pageTools([tool({ ...zone, execute })]),
+      });
+    const isOfPage = what !== ('a call that runs in the background' as string);
+    const first = open();
+    const shown = first.view$.subscribe();
+    first.send('Go.');
+    await until(first, isOfPage ? 'runningTools' : 'waiting');
+    const saved = JSON.stringify(first.save());
+    shown.unsubscribe();
+    const chat = how === 'a reload' ? open(saved) : first;
+    const again = chat.view$.subscribe();
+    if (isOfPage) {
+      await until(chat, 'runningTools');
+      expect([executions, chat.view.waiting]).toEqual([2, []]);
+      results.next('Europe/Oslo');
+    } else {
+      await until(chat, 'waiting');
+      expect(chat.view.waiting).toMatchObject([{ name: 'pay' }]);
+      chat.decide(chat.view.waiting[0]?.id ?? '', { approve: true });
+    }
+    reported.next('Reported.');
+    reported.complete();
+    await until(chat, 'idle');
+    expect(resumptions).toBe(1);
+    expect(JSON.stringify(answer(chat))).toContain(isOfPage ? 'Europe/Oslo' : 'paid');
+    again.unsubscribe();
+    shutDown(handler);
   });
 });

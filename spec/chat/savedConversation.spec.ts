@@ -131,6 +131,30 @@ describe('conversation: a saved conversation that was changed', () => {
     expect(conversation(agent, { saved: '{"version":1,' }).view.savedError).toBeDefined();
   });
 
+  it.each([
+    'parent',
+    'base',
+    'hasBegun',
+    'prompted',
+    'lost',
+    'stopping',
+    'notice',
+    'isReduced',
+    'checkpoint',
+    'answers',
+  ])('a field that is null is absent: %s', (field) => {
+    const { chat } = start();
+    chat.send('Which colour?');
+    const { exchanges, ...rest } = JSON.parse(JSON.stringify(chat.save())) as ReturnType<typeof saved>;
+    const value = { ...rest, exchanges: exchanges.map((exchange) => ({ ...exchange, [field]: null })) };
+    const agent = createAgent({ model: scriptedModel(['Hello']) });
+    const next = conversation(agent, { saved: JSON.stringify(value) });
+    observe(next.view$);
+    if (field === 'parent') expect(next.view.savedError).toBeDefined();
+    else expect(next.view.waiting).toMatchObject([{ id: 'c1' }]);
+    expect(JSON.stringify(next.save())).not.toContain(`"${field}":null`);
+  });
+
   it.each(Object.entries(poisons))('%s starts a new conversation', (_, poison) => {
     const value = saved();
     poison(value);

@@ -51,6 +51,10 @@ export function omitUndefined<T extends object>(fields: T): OmitUndefined<T> {
   return defined as OmitUndefined<T>;
 }
 
+/** A copy of an object without its null fields: some clients send null for an absent one. */
+export const omitNull = <T extends object>(fields: T): T =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null)) as T;
+
 /** The same list if no item has changed. */
 export function mapChanged<T>(list: readonly T[], map: (item: T) => T): readonly T[] {
   const mapped = list.map(map);

@@ -241,9 +241,11 @@ export function sendingView({ error: _, ...view }: View): View {
   return { ...replaceLast(view, message), status: 'sending' };
 }
 
-/** The view of a waiting run whose page was left while it executed calls. */
-export const waitAgain = (view: View): View => ({
-  ...mapCalls(view, (call) => (call.status === 'running' ? { ...call, status: 'waiting' } : call)),
+/** The view of a waiting run whose page was left while it executed calls. Others run at the service. */
+export const waitAgain = (view: View, isForPage: (call: ToolCallView) => boolean): View => ({
+  ...changeCalls(view, (call) =>
+    call.status === 'running' && isForPage(call) ? { ...call, status: 'waiting' } : call,
+  ),
   status: 'waiting',
 });
 

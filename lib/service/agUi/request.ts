@@ -1,5 +1,5 @@
 import { RivuletError } from '../../core/errors.js';
-import { isRecord, omit, type JsonObject } from '../../core/json/json.js';
+import { isRecord, omit, omitNull, type JsonObject } from '../../core/json/json.js';
 import { systemMessage, userMessage, type Message } from '../../core/message.js';
 import { tool, type Tool } from '../../core/tool.js';
 import { fromAgUiMessages } from '../../transport/agUi/messages.js';
@@ -65,7 +65,9 @@ const messageFields: Readonly<Record<string, Readonly<Record<string, Check>>>> =
 
 /** Other roles (`reasoning`, `activity`, a later one) are not part of the history and are not checked. */
 const isMessage: Check = (message) =>
-  isRecord(message) && hasFields(message, { id: isText, role: isText, ...messageFields[String(message['role'])] });
+  isRecord(message) &&
+  hasFields(message, { id: isText, role: isText }) &&
+  hasFields(message, messageFields[message['role'] as string] ?? {});
 const isSchema: Check = (value) => isAbsentOr(value, isRecord);
 const isToolName: Check = (name) => isText(name) && /^[\w.:-]{1,128}$/.test(name as string);
 const isTool: Check = (value) => hasFields(value, { name: isToolName, description: isText, parameters: isSchema });
@@ -80,10 +82,6 @@ const requestChecks: Readonly<Record<string, Check>> = {
   context: (value) => isListOf(value, (fact) => hasFields(fact, { description: isText, value: isText })),
   resume: (value) => isAbsentOr(value, (answers) => isListOf(answers, isAnswer)),
 };
-
-/** Some clients send null for an absent field. */
-const omitNull = (body: Record<string, unknown>) =>
-  Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null));
 
 /**
  * The tools that the client executes, for the agent of this request: tools without `execute`.

@@ -1,4 +1,5 @@
 import { ConfigurationError } from '../../core/errors.js';
+import { isRecord } from '../../core/json/json.js';
 import { reportUnhandled } from '../../core/reportUnhandled.js';
 
 /** The members that `nodeListener` uses in a request of `node:http`, Express or Nest, or of Fastify (with `raw`). */
@@ -10,11 +11,13 @@ interface RequestHead {
   /** Express, Fastify: the URL before a router removed its prefix. */
   readonly originalUrl?: string | undefined;
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
-  /** The body, if a middleware has read it (`express.json()`). */
+  /** The body, if a middleware has read it (`express.json()`, `express.raw()`). */
   readonly body?: unknown;
 }
 
 interface IncomingStream {
+  /** Whether something has read the body. */
+  readonly readableDidRead?: boolean | undefined;
   on(event: 'data', listener: (bytes: Uint8Array) => void): unknown;
   on(event: 'end' | 'close', listener: () => void): unknown;
   on(event: 'error', listener: (error: Error) => void): unknown;
@@ -131,7 +134,10 @@ function discardBody({ body }: Request, response: Response): Response {
 }
 
 function toBody(body: unknown, incoming: IncomingStream): BodyInit {
-  if (body !== undefined) return typeof body === 'string' ? body : JSON.stringify(body);
+  // The middleware of Express 4 also sets `{}` for a type that it does not read.
+  const isUnread = incoming.readableDidRead === false && isRecord(body) && Object.keys(body).length === 0;
+  if (body instanceof Uint8Array) return new Uint8Array(body);
+  if (body !== undefined && !isUnread) return typeof body === 'string' ? body : JSON.stringify(body);
   let isCancelled = false;
   return new ReadableStream<Uint8Array>({
     start(controller) {

@@ -85,6 +85,8 @@ describe('agUiHandler', () => {
       [{ ...request(), runId: 5 }, /runId/],
       [{ ...request(), messages: undefined }, /messages/],
       [{ ...request(), messages: [{ id: '1', role: 'user' }] }, /messages/],
+      [{ ...request(), messages: [{ id: '1', role: { toString: 1 }, content: 'x' }] }, /messages/],
+      [{ ...request(), messages: [{ id: { toString: 1 }, role: 'user', content: 'x' }] }, /messages/],
       [{ ...request(), messages: [{ id: '1', role: 'user', content: [{ type: 'image' }] }] }, /messages/],
       [{ ...request(), messages: [{ id: '1', role: 'assistant', toolCalls: [{ id: 'c' }] }] }, /messages/],
       [{ ...request(), messages: [{ id: '1', role: 'tool', content: '' }] }, /messages/],

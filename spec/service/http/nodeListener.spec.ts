@@ -103,6 +103,20 @@ describe('nodeListener', () => {
     expect(await (await received({ method: 'POST', body: 'raw "text"' })).text()).toBe('raw "text"');
   });
 
+  it.each<[string, string, (request: ListenedRequest) => ListenedRequest]>([
+    ['{}, of a middleware that has not read it', '{"input":"hi"}', (request) => Object.assign(request, { body: {} })],
+    ['{}, of one that has', '{}', (request) => Object.assign(request, { body: {} })],
+    ['a Buffer', '{"input":"é"}', (request) => Object.assign(request, { body: Buffer.from('{"input":"é"}') })],
+  ])('nodeListener takes a body that is %s', async (_, expected, change) => {
+    const didRead = (request: ListenedRequest) => {
+      const changed = change(request);
+      Object.defineProperty(request, 'readableDidRead', { value: expected === '{}' });
+      return changed;
+    };
+    const echo = async (request: Request) => new Response(await request.text());
+    expect((await send(echo, { method: 'POST', body: '{"input":"hi"}' }, didRead)).text).toBe(expected);
+  });
+
   it('nodeListener takes a request without a method and a URL for GET /', async () => {
     const { method, url } = await received({});
     expect([method, url]).toEqual(['GET', 'http://localhost/']);
