@@ -108,8 +108,7 @@ export class Kernel<C> implements OwnerData {
     this.watch = createWatch(this.store, (record) => this.isExecuted(record), this.executor.lease / 3);
     const data = createOwnerData(this.store, chatStore, (runOwner, id) => this.endWork(runOwner, id));
     ({ exportData: this.exportData, deleteData: this.deleteData, deleteRun: this.deleteRun } = data);
-    const { deleteRun, onError } = this;
-    const forChats = chatStore && { store: chatStore, deleteRun, receive: this.limits.receive, onError };
+    const forChats = chatStore && { ...data, store: chatStore, receive: this.limits.receive, onError: this.onError };
     this.chats = forChats && { answer: (request, client) => chats.answer(request, client, forChats) };
   }
 
@@ -287,14 +286,10 @@ export class Kernel<C> implements OwnerData {
    * process, or a run, which may be executed where it cannot be reached. What has no record yet is waited for.
    */
   private endWork(owner: string, id?: string): Observable<unknown> {
-    const { locks, registry, executor } = this;
-    const stopped =
-      id === undefined
-        ? registry.stopOwner(owner)
-        : this.tell(id, owner, { type: 'stop' }).pipe(
-            catchError((thrown: unknown) => (thrown instanceof RequestError ? EMPTY : throwError(() => thrown))),
-          );
-    return concat(locks.end(owner, id), stopped, executor.writes.done);
+    const refused = (thrown: unknown) => (thrown instanceof RequestError ? EMPTY : throwError(() => thrown));
+    const stopRun = (run: string) => this.tell(run, owner, { type: 'stop' }).pipe(catchError(refused));
+    const stopped = id === undefined ? this.registry.stopOwner(owner) : stopRun(id);
+    return concat(this.locks.end(owner, id), stopped, this.executor.writes.done);
   }
 
   /** Whether a process executes the run of a record, or will do so. */
