@@ -107,11 +107,14 @@ function validAnswers(
     const tool = toolOf(id);
     if (approve && tool && !tool.execute && !hasEnd(own, id)) throw notExecutable(id, tool.name);
   }
-  const validations = Object.entries(own.results).map(([id, result]) => {
-    const tool = toolOf(id);
-    if (tool?.execute) throw executesItself(id, tool.name);
-    return validResult(tool?.name ?? id, tool, result).pipe(map((value) => [id, value] as const));
-  });
+  for (const subject of ['results', 'errors'] as const)
+    for (const id of Object.keys(own[subject])) {
+      const tool = toolOf(id);
+      if (tool?.execute) throw executesItself(subject, id, tool.name);
+    }
+  const validations = Object.entries(own.results).map(([id, result]) =>
+    validResult(toolOf(id)?.name ?? id, toolOf(id), result).pipe(map((value) => [id, value] as const)),
+  );
   return validations.length > 0 ? forkJoin(validations) : of([]);
 }
 
@@ -165,11 +168,11 @@ const invalidError = (id: string) =>
     'Pass the error, the result or the decision of a call.',
   );
 
-const executesItself = (id: string, name: string) =>
+const executesItself = (subject: 'results' | 'errors', id: string, name: string) =>
   new ConfigurationError(
-    'results',
-    `There is a result for the call "${id}", but the tool "${name}" has \`execute\`.`,
-    'Pass a decision for this call. Results are for tools without `execute`.',
+    subject,
+    `There is ${subject === 'results' ? 'a result' : 'an error'} for the call "${id}", but the tool "${name}" has \`execute\`.`,
+    'Pass a decision for this call. Results and errors are for tools without `execute`.',
   );
 
 const invalidResult = (name: string, problem: string) =>

@@ -7,6 +7,7 @@ import type { Tool } from '../core/tool.js';
 import { omitRefused } from '../protocol/omitRefused.js';
 import { describeReported, heartbeatDelay, type HeartbeatOption } from '../transport/serverSentEvents.js';
 import type { HandledAgent } from './handledAgent.js';
+import type { ChatAnswer } from './chats/chatStore.js';
 import { createGate } from './http/gate.js';
 import { readBody } from './http/readBody.js';
 import { elsewhere, lateStore, leaving, refusal, RequestError } from './http/requestError.js';
@@ -56,7 +57,7 @@ export class Kernel<C> implements OwnerData {
   readonly onError: (thrown: unknown) => void;
   readonly store: RunStore;
   readonly log: RunLog;
-  readonly chats: { readonly answer: (request: Request, client: Client<C>) => Observable<Response> } | undefined;
+  readonly chats: { readonly answer: (request: Request, client: Client<C>) => Observable<ChatAnswer> } | undefined;
   readonly access: RunAccess<C>;
   readonly executor: Executor;
   /** Who executes the runs, if another engine makes them durable: it resumes them. */
@@ -64,7 +65,7 @@ export class Kernel<C> implements OwnerData {
   readonly checkpoints: boolean;
   readonly exportData: OwnerData['exportData'];
   readonly deleteData: OwnerData['deleteData'];
-  /** Stops and deletes a run of an owner, and the runs that it resumed. */
+  /** Stops and deletes a run of an owner, the runs that it resumed, and those that resumed it. */
   readonly deleteRun: (id: string, owner: string) => Observable<never>;
 
   readonly limits: OwnerLimits;
@@ -104,10 +105,9 @@ export class Kernel<C> implements OwnerData {
       describe: (thrown) => this.describe(thrown),
     });
     this.watch = createWatch(this.store, (record) => this.isExecuted(record), this.executor.lease / 3);
-    const data = createOwnerData(this.store, chatStore, (id, runOwner) => this.stopFor(id, runOwner));
+    const data = createOwnerData(this.store, chatStore, (runOwner, id) => this.endWork(runOwner, id));
     ({ exportData: this.exportData, deleteData: this.deleteData, deleteRun: this.deleteRun } = data);
-    const { deleteRun, onError } = this;
-    const forChats = chatStore && { store: chatStore, deleteRun, receive: this.limits.receive, onError };
+    const forChats = chatStore && { ...data, store: chatStore, receive: this.limits.receive, onError: this.onError };
     this.chats = forChats && { answer: (request, client) => chats.answer(request, client, forChats) };
   }
 
@@ -280,11 +280,15 @@ export class Kernel<C> implements OwnerData {
     return this.isClosing ? hasNoOutcome(thrown) : isElsewhere(thrown);
   }
 
-  /** Stops a run whose data is deleted: it may be executed where it cannot be reached. */
-  private stopFor(id: string, owner: string): Observable<boolean> {
-    return this.tell(id, owner, { type: 'stop' }).pipe(
-      catchError((thrown: unknown) => (thrown instanceof RequestError ? of(false) : throwError(() => thrown))),
-    );
+  /**
+   * Ends what is done for data that is deleted, so that nothing of it is written later: all work of an owner in this
+   * process, or a run, which may be executed where it cannot be reached. What has no record yet is waited for.
+   */
+  private endWork(owner: string, id?: string): Observable<unknown> {
+    const refused = (thrown: unknown) => (thrown instanceof RequestError ? EMPTY : throwError(() => thrown));
+    const stopRun = (run: string) => this.tell(run, owner, { type: 'stop' }).pipe(catchError(refused));
+    const stopped = id === undefined ? this.registry.stopOwner(owner) : stopRun(id);
+    return concat(this.locks.end(owner, id), stopped, this.executor.writes.done);
   }
 
   /** Whether a process executes the run of a record, or will do so. */

@@ -19,7 +19,9 @@ export interface OwnerData {
   exportData(owner: string): Observable<OwnerRecord>;
   /**
    * Stops the runs of an owner and deletes their records, whichever instance executes them, and the chats. Completes
-   * when there are none left. The events of runs that have ended stay in the log for the time `keep`.
+   * when there are none left: nothing that began before is written later. The events of runs that have ended stay in
+   * the log for the time `keep`. In another process, a run of `useChat`, or one of AG-UI that was answered, ends within
+   * a third of the `lease`; a new one of AG-UI is not reached, and is stored if it waits.
    */
   deleteData(owner: string): Observable<never>;
 }
@@ -28,14 +30,16 @@ const DELETES_AT_ONCE = 16;
 /** For runs that began meanwhile or were written when they were deleted. */
 const MAX_ROUNDS = 10;
 
-type StopRun = (id: string, owner: string) => Observable<unknown>;
+/** Stops what this process does for an owner, or a run in whatever process. Completes when it has written all. */
+type EndWork = (owner: string, id?: string) => Observable<unknown>;
 
-export function createOwnerData(store: RunStore, chats: ChatStore | undefined, stop: StopRun) {
+export function createOwnerData(store: RunStore, chats: ChatStore | undefined, end: EndWork) {
   const ofChats = <T>(work: (chats: ChatStore) => Observable<T>) => (chats ? work(chats) : EMPTY);
   const deleteChat = (all: ChatStore, { record, version }: StoredChat) => all.delete(record.id, version);
   const deleteAll = (owner: string, rounds = MAX_ROUNDS): Observable<never> =>
     concat(
-      recordsOf(store, owner).pipe(mergeMap((run) => deleteStored(store, run, stop), DELETES_AT_ONCE)),
+      end(owner).pipe(ignoreElements()),
+      recordsOf(store, owner).pipe(mergeMap((run) => deleteStored(store, run, end), DELETES_AT_ONCE)),
       ofChats((all) => recordsOf(all, owner).pipe(mergeMap((chat) => deleteChat(all, chat), DELETES_AT_ONCE))),
     ).pipe(
       count(),
@@ -57,13 +61,17 @@ export function createOwnerData(store: RunStore, chats: ChatStore | undefined, s
     );
 
   const deleteRun = (id: string, owner: string, attemptsLeft = MAX_ROUNDS): Observable<never> =>
-    store.get(id).pipe(
+    concat(
+      end(owner, id).pipe(ignoreElements()), // it may have no record yet
+      defer(() => store.get(id)),
+    ).pipe(
       concatMap((stored) => {
         if (stored?.record.owner !== owner) return EMPTY;
-        const { resumes } = stored.record;
-        return deleteStored(store, stored, stop).pipe(
+        const { resumes, resumedBy } = stored.record;
+        const others = [resumes, resumedBy].filter((other) => other !== undefined);
+        return store.delete(id, stored.version).pipe(
           concatMap((isDeleted) => {
-            if (isDeleted) return resumes === undefined ? EMPTY : deleteRun(resumes, owner);
+            if (isDeleted) return concat(...others.map((other) => deleteRun(other, owner)));
             if (attemptsLeft === 0) throw new Error(`The run ${id} was written again and again. Delete it again.`);
             return deleteRun(id, owner, attemptsLeft - 1);
           }),
@@ -106,5 +114,5 @@ const allRecordsOf = <R extends StorableRecord>(store: RecordStore<R>, owner: st
 const deleteStored = (
   store: RunStore,
   { record: { id, owner }, version }: StoredRun,
-  stop: StopRun,
-): Observable<boolean> => concat(stop(id, owner).pipe(ignoreElements()), store.delete(id, version));
+  end: EndWork,
+): Observable<boolean> => concat(end(owner, id).pipe(ignoreElements()), store.delete(id, version));

@@ -149,7 +149,14 @@ describe('resumedTurn', () => {
       { results: { p: 1 } },
       'results',
       'There is a result for the call "p", but the tool "pay" has `execute`. ' +
-        'Pass a decision for this call. Results are for tools without `execute`.',
+        'Pass a decision for this call. Results and errors are for tools without `execute`.',
+    ],
+    [
+      'an error of a tool with execute',
+      { errors: { p: 'No.' } },
+      'errors',
+      'There is an error for the call "p", but the tool "pay" has `execute`. ' +
+        'Pass a decision for this call. Results and errors are for tools without `execute`.',
     ],
     [
       'a result that does not match its schema',

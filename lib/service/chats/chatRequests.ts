@@ -50,8 +50,9 @@ export function promptOf({ exchanges }: JsonObject): string {
     .join('\n');
 }
 
+/** The runs of a chat: also those that its page has lost, and those that it could not stop. */
 export const runsOf = ({ exchanges }: JsonObject): readonly string[] =>
   (Array.isArray(exchanges) ? exchanges : []).flatMap((exchange) => {
-    const { run } = objectOrEmpty(exchange);
-    return isUnguessable(run) ? run : [];
+    const { run, lost, stopping } = objectOrEmpty(exchange);
+    return [run, objectOrEmpty(lost)['run'], stopping].filter(isUnguessable);
   });

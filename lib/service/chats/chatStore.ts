@@ -23,17 +23,20 @@ export type ChatStore = RecordStore<ChatRecord>;
 
 export interface ChatService {
   readonly store: ChatStore;
-  /** Deletes also the runs that the run resumed. */
+  /** Deletes also the runs that the run resumed, and those that resumed it. */
   readonly deleteRun: (id: string, owner: string) => Observable<never>;
   /** Counts what has arrived of a request for its owner. */
   readonly receive: OwnerLimits['receive'];
   readonly onError: (thrown: unknown) => void;
 }
 
+/** An Observable needs the chat for itself no longer: a title may take long. */
+export type ChatAnswer = Response | Observable<Response>;
+
 /** The chats of the users of a service: what `keepChats` of `rivulet/service` returns. */
 export interface ServiceChats<C = unknown> {
   /** Where they are. The service guards it. */
   readonly store: ChatStore;
-  /** Answers a request for chats. A RequestError is the answer, too. */
-  readonly answer: (request: Request, client: Client<C>, service: ChatService) => Observable<Response>;
+  /** Answers a request for chats, while no other request changes the chat. A RequestError is the answer, too. */
+  readonly answer: (request: Request, client: Client<C>, service: ChatService) => Observable<ChatAnswer>;
 }

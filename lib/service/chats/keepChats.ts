@@ -3,7 +3,7 @@ import { take, throwIfEmpty, timeout, type Observable, type ObservableInput } fr
 import { requireNumber } from '../../core/options.js';
 import type { ChatPage } from '../../transport/chatSummary.js';
 import { ChatRecords, deletedMark, isDeleted, notFound } from './chatRecords.js';
-import type { ChatRecord, ChatService, ChatStore } from './chatStore.js';
+import type { ChatAnswer, ChatRecord, ChatService, ChatStore } from './chatStore.js';
 import type { ServiceChats, StoredChat } from './chatStore.js';
 import { listResponse, NOT_CACHED } from '../http/listResponse.js';
 import { RequestError } from '../http/requestError.js';
@@ -108,7 +108,7 @@ interface ChatRequest<C> {
 const receive = <C>({ request, client, service }: ChatRequest<C>, maxBytes: number): Observable<string> =>
   service.receive(client.owner, (note) => readBody(request, maxBytes, note));
 
-type Answer<C> = (request: ChatRequest<C>) => Observable<Response>;
+type Answer<C> = (request: ChatRequest<C>) => Observable<ChatAnswer>;
 
 function saveChat<C>({
   maxBytes,
@@ -126,11 +126,12 @@ function saveChat<C>({
       concatMap((chosen) => {
         const changed = titleFrom(chosen);
         if (changed === '') return of(chat);
-        return chats.update(id, owner, (record) =>
-          record.title === first ? { ...record, title: changed } : undefined,
-        );
+        return chats
+          .update(id, owner, (record) => (record.title === first ? { ...record, title: changed } : undefined))
+          .pipe(map((now) => (now.version === chat.version + 1 ? now : chat))); // the page does not have later changes
       }),
       catchError((thrown: unknown) => {
+        if (thrown instanceof RequestError && thrown.status === 404) throw thrown; // it was deleted meanwhile
         service.onError(thrown);
         return of(chat);
       }),
@@ -141,7 +142,7 @@ function saveChat<C>({
       concatMap((isDone) => {
         if (!isDone) return request.chats.found(record.id, record.owner).pipe(map(conflict));
         const chat = { record, version: version + 1 };
-        return (isNew ? addTitle(chat, request) : of(chat)).pipe(map(summary));
+        return of(isNew ? addTitle(chat, request).pipe(map(summary)) : summary(chat));
       }),
     );
   return (request) => {

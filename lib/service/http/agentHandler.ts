@@ -5,6 +5,7 @@ import { isUnguessable } from '../../transport/randomId.js';
 import { MAX_PROMPT_BYTES, readFileAddress } from '../../transport/runFiles.js';
 import type { HeartbeatOption } from '../../transport/serverSentEvents.js';
 import type { HandledAgent } from '../handledAgent.js';
+import type { ChatAnswer } from '../chats/chatStore.js';
 import { kernelOf, type Kernel } from '../kernel.js';
 import { publicEvents } from '../publicEvents.js';
 import { answerOpenRun, openRun, type OpenedRun } from '../runs/openRun.js';
@@ -94,8 +95,11 @@ function answerOf<C>(kernel: Kernel<C>, request: Request, options: AgentProtocol
   const { method, headers, url } = request;
   const file = method === 'GET' ? readFileAddress(url) : undefined;
   if (file) return ({ owner }) => kernel.tried(() => fileResponse(file, owner, access));
-  const inOrder = (what: string, answer: Answer<C>): Answer<C> => {
-    return (client) => kernel.locked(`${what}:${client.owner}`, client, () => answer(client));
+  const inOrder = (what: string, answer: (client: Client<C>) => Observable<ChatAnswer>): Answer<C> => {
+    return (client) =>
+      kernel
+        .locked(`${what}:${client.owner}`, client, () => answer(client))
+        .pipe(concatMap((answered) => (isObservable(answered) ? answered : of(answered))));
   };
   if (asksForWaiting(request))
     return inOrder('waiting', ({ owner }) => listResponse(request, (cursor) => waitingPage(store, owner, cursor)));

@@ -133,6 +133,8 @@ interface Entry extends Controls {
 /** The runs of a process, with their owners. */
 export interface Registry extends Runs {
   find(id: string): Entry | undefined;
+  /** Stops the runs of an owner, whatever their ids. Completes when they have ended, and write nothing more. */
+  stopOwner(owner: string): Observable<never>;
 }
 
 /**
@@ -216,6 +218,12 @@ export function createRegistry(
       entry?.cancel.next(call);
       return entry !== undefined;
     },
+    stopOwner: (owner) =>
+      defer(() => {
+        const own = [...entries.values()].filter((entry) => entry.owner === owner);
+        for (const { stop } of own) stop.next();
+        return merge(...own.map(({ run }) => onErrorResumeNext(run.settled)));
+      }),
     shutdown: (how = 'stop') =>
       defer(() => {
         isClosing = true;

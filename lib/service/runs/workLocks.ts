@@ -16,12 +16,7 @@ interface Lock {
 export class WorkLocks {
   private readonly locks = new Map<string, Lock>();
   private readonly unlocked = new Subject<void>();
-  readonly idle: Observable<never> = this.unlocked.pipe(
-    startWith(undefined),
-    filter(() => this.locks.size === 0),
-    take(1),
-    ignoreElements(),
-  );
+  readonly idle = this.until(() => this.locks.size === 0);
 
   locked<T>(id: string, owner: string): MonoTypeOperatorFunction<T> {
     return (work) =>
@@ -50,6 +45,20 @@ export class WorkLocks {
     const lock = this.locks.get(keyOf(id, owner));
     if (lock) lock.isStopped = true;
     return lock !== undefined;
+  }
+
+  /** Stops the work of an owner, or that for one id. Completes when what was there has ended. */
+  end(owner: string, id?: string): Observable<never> {
+    return defer(() => {
+      const start = keyOf(id ?? '', owner);
+      const found = [...this.locks].filter(([key]) => (id === undefined ? key.startsWith(start) : key === start));
+      for (const [, lock] of found) lock.isStopped = true;
+      return this.until(() => found.every(([key, lock]) => this.locks.get(key) !== lock));
+    });
+  }
+
+  private until(isTrue: () => boolean): Observable<never> {
+    return this.unlocked.pipe(startWith(undefined), filter(isTrue), take(1), ignoreElements());
   }
 
   isStopped(id: string, owner: string): boolean {

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
-import { concatMap, defer, lastValueFrom, NEVER, of, toArray } from 'rxjs';
+import { concatMap, defer, lastValueFrom, NEVER, of, toArray, Subject } from 'rxjs';
 import { createAgent } from '../../../lib/agent/createAgent.js';
 import { memoryStore } from '../../../lib/service/stores/memory/memoryStore.js';
 import type { ChatRecord, ChatStore } from '../../../lib/service/chats/chatStore.js';
@@ -184,6 +184,27 @@ describe('keepChats', () => {
     expect(await write(newId(), 0, 'fail')).toMatchObject({ title: 'fail', version: 1 });
     expect(errors).toHaveLength(1);
     expect(await write(newId(), 0, 'none')).toMatchObject({ title: 'none', version: 1 });
+  });
+
+  it('lets a chat be read, changed and deleted while its title is awaited', async () => {
+    const titles = new Subject<string>();
+    const { send } = service({ title: () => titles });
+    const create = async () => {
+      const id = newId();
+      const written = send('ann', 'PUT', `?chat=${id}`, { version: 0, saved: savedWith('Oslo') });
+      while ((await send('ann', 'GET', `?chat=${id}`)).status === 404) await new Promise(setImmediate);
+      return { id, written };
+    };
+    const [kept, changed, removed] = [await create(), await create(), await create()];
+    const change = { version: 1, saved: savedWith('Rome') };
+    expect(await send('ann', 'PUT', `?chat=${changed.id}`, change)).toMatchObject({ value: { version: 2 } });
+    expect((await send('ann', 'DELETE', `?chat=${removed.id}`)).status).toBe(204);
+    titles.next('A title');
+    expect(await kept.written).toMatchObject({ status: 200, value: { title: 'A title', version: 2 } });
+    // The page that has created it does not have the change: its next version is refused with 409.
+    expect(await changed.written).toMatchObject({ status: 200, value: { version: 1 } });
+    expect((await send('ann', 'GET', `?chat=${changed.id}`)).value).toMatchObject({ title: 'A title', version: 3 });
+    expect((await removed.written).status).toBe(404);
   });
 
   it('answers after 20 s with the first prompt if the function for the title does not answer', async () => {
