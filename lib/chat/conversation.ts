@@ -8,8 +8,7 @@ import { randomId } from '../transport/randomId.js';
 import { createCommand, createCommandQueue, type Command, type QueuedPrompt } from './commandQueue.js';
 import type { ConversationAgent } from './conversationAgent.js';
 import { createExchangeRuns, type ExchangeRunOptions } from './exchangeRuns.js';
-import { createExchanges, translate, type ErrorSentences, type ExchangeView } from './exchanges.js';
-import { isLost } from './joinRuns.js';
+import { createExchanges, isLost, translate, type ErrorSentences, type ExchangeView } from './exchanges.js';
 import { isForPage } from './waitingRuns.js';
 import { readSaved, savedConversation, type SavedConversation } from './savedConversation.js';
 import type { ToolCallView, ViewStatus } from '../operators/view/view.js';
@@ -61,15 +60,16 @@ export interface Conversation {
   /** Sends a prompt, as `prompts$` does. */
   send(input: Input): void;
   /**
-   * Ends the run with what it has, at most a second later, and drops the prompts that wait. The service is told until
-   * it has received the stop, also after a reload; if that fails, the exchange has a `notice`.
+   * Ends the run with what it has, at most a second later, and those of all exchanges that are `isIncomplete`, and
+   * drops the prompts that wait. The service is told until it has received the stop, also after a reload; if that
+   * fails, the exchange has a `notice`.
    */
   stop(): void;
   /** Connects again at once, and joins the runs of the exchanges that are `isIncomplete`. */
   reconnect(): void;
   /**
-   * Asks for another answer to a prompt, as another version of the exchange. The current run is stopped, and prompts
-   * that wait are dropped.
+   * Asks for another answer to a prompt, as another version of the exchange. The current run is stopped, as by `stop`,
+   * and those of exchanges that are `isIncomplete` and not before it; prompts that wait are dropped.
    *
    * @param exchange The id of the exchange. Default: the last one.
    */
@@ -162,7 +162,7 @@ function createConversation(
   function promptCommand(prompt: QueuedPrompt): Command {
     const { id, input, beside } = prompt;
     const add = () => exchanges.add(id, exchanges.parentOf(beside), messagesOf(input));
-    return createCommand((stop) => runs.start(add(), stop), prompt, beside !== undefined);
+    return createCommand((stop) => runs.start(add(), stop, beside !== undefined), prompt, beside !== undefined);
   }
 
   const newPrompt = (input: Input): Command => promptCommand({ id: randomId(), input });
@@ -187,7 +187,7 @@ function createConversation(
   function executed(): Observable<never> {
     queue.connect();
     const commands = queue.run(prompts$.pipe(map(newPrompt)), exchanges.open()[0] && createCommand(runs.continueSaved));
-    return execute(commands, (end) => runs.settle(end, (id) => joinLost(id, true)));
+    return execute(commands, (end) => runs.unsettled.run(end, (id) => joinLost(id, true)));
   }
 
   return {
@@ -213,6 +213,7 @@ function createConversation(
     },
     stop() {
       queue.stop();
+      runs.unsettled.stopLost();
       changed();
     },
     reconnect() {

@@ -77,6 +77,10 @@ export function translate<T extends JsonObject | undefined>(error: T, sentences:
 
 export const historyOf = ({ input, messages }: Exchange): readonly Message[] => [...input, ...messages];
 
+/** Whether the page has given up the run of an exchange, which may go on at the service. */
+export const isLost = ({ lost, view }: Pick<Exchange, 'lost' | 'view'>): boolean =>
+  lost !== undefined && view.status === 'failed';
+
 /** Without the files that the service has, or has refused as too large: each later prompt would be refused, too. */
 export const earlierRun = ({ run, input, hasBegun, view: { error } }: Exchange): EarlierRun => ({
   id: run,
@@ -97,7 +101,7 @@ function exchangeView(
     versions,
     ...omitUndefined({
       error: translate(view.error, sentences),
-      isIncomplete: lost && view.status === 'failed' ? (true as const) : undefined,
+      isIncomplete: isLost({ lost, view }) ? (true as const) : undefined,
       notice: translate(notice, sentences),
     }),
   };

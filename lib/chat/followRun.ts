@@ -11,9 +11,9 @@ import { isRecord, type JsonObject } from '../core/json/json.js';
 import { resultsIn, type Message } from '../core/message.js';
 import type { ConversationAgent } from './conversationAgent.js';
 import type { Exchange, Exchanges } from './exchanges.js';
-import { isOfPage, isRunNotFound, type UnsettledRuns } from './unsettledRuns.js';
+import { isOfPage, isRunNotFound, stoppedChange, type UnsettledRuns } from './unsettledRuns.js';
 import type { Follow } from './waitingRuns.js';
-import { cancelView, failView, sendingView, shownMessages, type View } from '../operators/view/view.js';
+import { failView, sendingView, shownMessages, type View } from '../operators/view/view.js';
 import { createViewFold } from '../operators/view/viewFold.js';
 
 /** How long a run that was stopped may take to end by itself, in milliseconds. */
@@ -90,12 +90,6 @@ function promptReporter(exchanges: Exchanges, id: string, joined: (message: Mess
     joined(event.message);
   };
 }
-
-export const stoppedChange = (view: View): Partial<Exchange> => ({
-  view: cancelView(view),
-  messages: shownMessages(view),
-  base: undefined,
-});
 
 /**
  * Converts the events of a run, which started from `base`, to changes of its exchange; it never fails. The last change

@@ -1,10 +1,8 @@
 import { concat, defer, EMPTY, type Observable } from 'rxjs';
 import type { ConversationAgent, RunNotifiers } from './conversationAgent.js';
-import type { Exchange, Exchanges } from './exchanges.js';
+import { isLost, type Exchange, type Exchanges } from './exchanges.js';
 import { untilBroken, type Follow, type WaitingRuns } from './waitingRuns.js';
 import { failView, sendingView, shownMessages } from '../operators/view/view.js';
-
-export const isLost = ({ lost, view }: Exchange): boolean => lost !== undefined && view.status === 'failed';
 
 /** `resume` sends the answers to the calls of an exchange. */
 export function createJoins(
