@@ -9,8 +9,7 @@ import { randomId } from '../transport/randomId.js';
 import { createCommand, createCommandQueue, type Command, type QueuedPrompt } from './commandQueue.js';
 import type { ConversationAgent } from './conversationAgent.js';
 import { createExchangeRuns, type ExchangeRunOptions } from './exchangeRuns.js';
-import { createExchanges, translate, type ErrorSentences, type ExchangeView } from './exchanges.js';
-import { isLost } from './joinRuns.js';
+import { createExchanges, isLost, translate, type ErrorSentences, type ExchangeView } from './exchanges.js';
 import { isForPage } from './waitingRuns.js';
 import { readSaved, savedConversation, type SavedConversation } from './savedConversation.js';
 import type { ToolCallView, ViewStatus } from '../operators/view/view.js';
@@ -66,8 +65,9 @@ export interface Conversation {
    */
   send(input: Input): void;
   /**
-   * Ends the run with what it has, at most a second later, and drops the prompts of `queued`. The service is told until
-   * it has received the stop, also after a reload; if that fails, the exchange has a `notice`.
+   * Ends the run with what it has, at most a second later, and those of all exchanges that are `isIncomplete`, and
+   * drops the prompts of `queued`. The service is told until it has received the stop, also after a reload; if that
+   * fails, the exchange has a `notice`.
    */
   stop(): void;
   /**
@@ -76,8 +76,8 @@ export interface Conversation {
    */
   reconnect(): void;
   /**
-   * Asks for another answer to a prompt, as another version of the exchange. The current run is stopped, and prompts
-   * that wait are dropped.
+   * Asks for another answer to a prompt, as another version of the exchange. The current run is stopped, as by `stop`,
+   * and those of exchanges that are `isIncomplete` and not before it; prompts that wait are dropped.
    *
    * @param exchange The id of the exchange. Default: the last one.
    */
@@ -174,7 +174,7 @@ function createConversation(
   function promptCommand(prompt: QueuedPrompt): Command {
     const { id, input, beside } = prompt;
     const add = () => exchanges.add(id, exchanges.parentOf(beside), messagesOf(input));
-    return createCommand((stop) => runs.start(add(), stop), prompt, beside !== undefined);
+    return createCommand((stop) => runs.start(add(), stop, beside !== undefined), prompt, beside !== undefined);
   }
 
   const newPrompt = (input: Input, beside?: string): Command => promptCommand({ id: randomId(), input, beside });
@@ -195,7 +195,7 @@ function createConversation(
     queue.connect();
     const first = exchanges.open()[0] && createCommand(runs.continueSaved);
     const commands = queue.run(prompts$.pipe(map((input) => newPrompt(input))), first);
-    return execute(commands, (end) => runs.settle(end, (id) => joinLost(id, true)));
+    return execute(commands, (end) => runs.unsettled.run(end, (id) => joinLost(id, true)));
   }
 
   return {
@@ -221,6 +221,7 @@ function createConversation(
     },
     stop() {
       queue.stop();
+      runs.unsettled.stopLost();
       changed();
     },
     reconnect() {

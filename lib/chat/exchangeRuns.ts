@@ -1,4 +1,4 @@
-import { concat, defer, EMPTY, map, merge, Subject, timer, type Observable } from 'rxjs';
+import { concat, defer, EMPTY, map, merge, noop, Subject, timer, type Observable } from 'rxjs';
 import type { CallAnswers } from '../core/approval.js';
 import { ConfigurationError } from '../core/errors.js';
 import { messagesOf, type Input } from '../core/input.js';
@@ -6,11 +6,11 @@ import type { RunOptions } from '../agent/runOptions.js';
 import { followingId } from '../transport/randomId.js';
 import type { QueuedPrompt, WhenBusy } from './commandQueue.js';
 import type { ConversationAgent } from './conversationAgent.js';
-import { earlierRun, historyOf, type Exchange, type Exchanges } from './exchanges.js';
-import { createFollow, stoppedChange } from './followRun.js';
+import { earlierRun, historyOf, isLost, type Exchange, type Exchanges } from './exchanges.js';
+import { createFollow } from './followRun.js';
 import { createJoins } from './joinRuns.js';
 import type { PageTools } from './pageTools.js';
-import { createUnsettledRuns } from './unsettledRuns.js';
+import { createUnsettledRuns, stoppedChange } from './unsettledRuns.js';
 import { createWaitingRuns, isForPage } from './waitingRuns.js';
 import { viewOf, waitAgain } from '../operators/view/view.js';
 
@@ -54,18 +54,21 @@ export function createExchangeRuns(
   const waitingRuns = createWaitingRuns(agent, exchanges, tools, runOptions, update, follow, unsettled);
   const joins = createJoins(agent, exchanges, runOptions, update, follow, start, waitingRuns.resume);
 
-  function start({ id, parent, run, input }: Exchange, stop: Observable<void>): Observable<unknown> {
+  /** `replaces`: what stops the current run stops those that were left, too. */
+  function start({ id, parent, run, input }: Exchange, stop: Observable<void>, replaces = false): Observable<unknown> {
     const base = viewOf(input);
     update(id, { base, hasBegun: false, view: { ...base, status: 'sending' } });
+    const isSwitch = whenBusy === 'switch';
     const send = () => {
-      const path = exchanges.path(parent);
-      const options = { ...runOptions, id: run, earlier: path.map(earlierRun), history: path.flatMap(historyOf), stop };
-      return agent.stream(input, options);
+      if (isSwitch) unsettled.stopLost(); // those that could not be joined
+      return agent.stream(input, { ...runOptions, ...historyOn(exchanges.path(parent)), id: run, stop });
     };
     // What the model reads is what the person sees: the rest of a lost answer arrives before the next prompt is sent.
-    // With `switch`, it is stopped, and has a second for that.
-    const stopLost = whenBusy === 'switch' ? timer(0).pipe(map(() => undefined)) : stop;
-    return concat(joins.readLost(parent, stopLost), follow(id, run, base, stop, send));
+    // With `switch`, it is stopped, and has a second for that. Joining would send answers that have not arrived.
+    const read = exchanges.path(parent).filter((one) => isLost(one) && !(isSwitch && one.lost?.run !== one.run));
+    if (replaces || isSwitch) unsettled.stopLost(read);
+    const rest = joins.readLost(read, isSwitch ? timer(0).pipe(map(noop)) : stop);
+    return concat(rest, follow(id, run, base, stop, send));
   }
 
   /** Continues an exchange of a saved conversation. A request that may not have arrived is sent again. */
@@ -117,8 +120,7 @@ export function createExchangeRuns(
       unsettled.again();
     },
 
-    /** Tells the service of the stops that it has not received, and calls `joinAgain` when lost runs may be there. */
-    settle: unsettled.run,
+    unsettled,
 
     /** Continues the open exchanges of a saved conversation: those of a branch in order, and branches at once. */
     continueSaved: (stop: Observable<void>): Observable<unknown> =>
@@ -134,6 +136,8 @@ function requirePageTools(tools: PageTools | undefined): void {
     'Pass `{ tools: pageTools([locate]) }`, with the tools that this page executes.',
   );
 }
+
+const historyOn = (path: readonly Exchange[]) => ({ earlier: path.map(earlierRun), history: path.flatMap(historyOf) });
 
 function openBranches(exchanges: Exchanges): readonly (readonly Exchange[])[] {
   const open = new Set(exchanges.open());

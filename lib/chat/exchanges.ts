@@ -79,6 +79,10 @@ export function translate<T extends JsonObject | undefined>(error: T, sentences:
 /** Applied to each exchange of a path. */
 type OfPath<T> = (exchange: Exchange, index: number, path: readonly Exchange[]) => T;
 
+/** Whether the page has given up the run of an exchange, which may go on at the service. */
+export const isLost = ({ lost, view }: Pick<Exchange, 'lost' | 'view'>): boolean =>
+  lost !== undefined && view.status === 'failed';
+
 export const historyOf: OfPath<readonly Message[]> = (...at) => [...acceptedInput(...at), ...at[0].messages];
 
 /** Without the files that the service has. */
@@ -123,7 +127,7 @@ function exchangeView(
     versions,
     ...omitUndefined({
       error: translate(view.error, sentences),
-      isIncomplete: lost && view.status === 'failed' ? (true as const) : undefined,
+      isIncomplete: isLost({ lost, view }) ? (true as const) : undefined,
       notice: translate(notice, sentences),
     }),
   };

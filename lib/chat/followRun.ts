@@ -13,17 +13,9 @@ import { resultsIn } from '../core/message.js';
 import { noticeOf, type ConversationAgent } from './conversationAgent.js';
 import type { Exchange, Exchanges } from './exchanges.js';
 import type { PageTools } from './pageTools.js';
-import { isOfPage, isRunNotFound, type UnsettledRuns } from './unsettledRuns.js';
+import { isOfPage, isRunNotFound, stoppedChange, type UnsettledRuns } from './unsettledRuns.js';
 import { isForPage, type Follow } from './waitingRuns.js';
-import {
-  callsOf,
-  cancelView,
-  changeCalls,
-  failView,
-  sendingView,
-  shownMessages,
-  type View,
-} from '../operators/view/view.js';
+import { callsOf, changeCalls, failView, sendingView, shownMessages, type View } from '../operators/view/view.js';
 import { createViewFold } from '../operators/view/viewFold.js';
 
 /** How long a run that was stopped may take to end by itself, in milliseconds. */
@@ -95,12 +87,6 @@ function promptReporter(exchanges: Exchanges, id: string, joined: (prompt: strin
     joined(prompt);
   };
 }
-
-export const stoppedChange = (view: View): Partial<Exchange> => ({
-  view: cancelView(view),
-  messages: shownMessages(view),
-  base: undefined,
-});
 
 /**
  * Converts the events of a run, which started from `base`, to changes of its exchange; it never fails. The last change

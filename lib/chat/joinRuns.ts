@@ -1,15 +1,13 @@
 import { concat, defer, EMPTY, merge, repeat, takeUntil, timer, type Observable } from 'rxjs';
 import type { QueuedPrompt } from './commandQueue.js';
 import type { ConversationAgent, RunNotifiers } from './conversationAgent.js';
-import type { Exchange, Exchanges } from './exchanges.js';
+import { isLost, type Exchange, type Exchanges } from './exchanges.js';
 import { untilBroken, type Follow, type WaitingRuns } from './waitingRuns.js';
 import { failView, sendingView, shownMessages } from '../operators/view/view.js';
 import { awake } from '../transport/pageFetch.js';
 
 /** How often a lost run is read whose end decides whether a prompt is sent, in milliseconds. */
 const READ_INTERVAL = 30_000;
-
-export const isLost = ({ lost, view }: Exchange): boolean => lost !== undefined && view.status === 'failed';
 
 /** `start` sends the prompt of an exchange, and `resume` the answers to its calls. */
 export function createJoins(
@@ -49,18 +47,17 @@ export function createJoins(
     });
   }
 
-  /** Reads the rest of the lost answers of a branch. */
-  function readLost(last: string | undefined, stop: Observable<void>): Observable<unknown> {
-    const lost = exchanges.path(last).filter(isLost);
-    return merge(...lost.map(({ id }) => joinLost(id, stop, true)));
-  }
+  /** Reads the rest of lost answers. */
+  const readLost = (lost: readonly Exchange[], stop: Observable<void>): Observable<unknown> =>
+    merge(...lost.map(({ id }) => joinLost(id, stop, true)));
 
   /** Completes when the lost runs before a prompt have told which prompts they have taken, or with `stop`. */
   function settleLost({ beside }: QueuedPrompt, stop: Observable<void>): Observable<unknown> {
     const last = exchanges.parentOf(beside);
     const again = () => merge(awake(), notifiers.reconnect ?? EMPTY, timer(READ_INTERVAL)).pipe(takeUntil(stop));
-    const delay = () => (exchanges.path(last).some(isLost) ? again() : EMPTY);
-    return defer(() => readLost(last, stop)).pipe(repeat({ delay }));
+    const lost = () => exchanges.path(last).filter(isLost);
+    const delay = () => (lost().length > 0 ? again() : EMPTY);
+    return defer(() => readLost(lost(), stop)).pipe(repeat({ delay }));
   }
 
   return { join, joinLost, readLost, settleLost };

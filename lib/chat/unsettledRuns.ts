@@ -1,14 +1,14 @@
 import { catchError, concat, concatMap, defer, EMPTY, filter, finalize, map, merge, mergeMap } from 'rxjs';
-import { range, startWith, Subject, switchMap, takeUntil, takeWhile, tap, timer, type Observable } from 'rxjs';
+import { of, range, startWith, Subject, switchMap, takeUntil, takeWhile, tap, timer, type Observable } from 'rxjs';
 import { isReconnecting } from '../core/connectionEvents.js';
 import { isResult } from '../core/eventGuards.js';
 import { isRecord, objectOrEmpty } from '../core/json/json.js';
 import { after } from '../core/timeLimit.js';
 import { createViewFold } from '../operators/view/viewFold.js';
-import { cancelView } from '../operators/view/view.js';
+import { cancelView, sendingView, shownMessages, type View } from '../operators/view/view.js';
 import { awake, SERVER } from '../transport/pageFetch.js';
 import { noticeOf, type ConversationAgent } from './conversationAgent.js';
-import type { Exchange, Exchanges } from './exchanges.js';
+import { isLost, type Exchange, type Exchanges } from './exchanges.js';
 
 /** The tries last for eight minutes, after the page has given up. */
 const TRIES = 20;
@@ -19,6 +19,19 @@ const END_TIME = 10_000;
 /** Milliseconds: the first delay, its growth, and the longest. */
 const delayBefore = (attempt: number): number =>
   Math.min(1000 * 1.5 ** (attempt - 1), 30_000) * (1 - Math.random() / 2);
+
+/** Each try from this one on, the first one at once. A service that asks to wait is not asked before. */
+const tries = (exchanges: Exchanges, first: number): Observable<unknown> =>
+  range(first, TRIES).pipe(
+    concatMap((attempt) => {
+      const open = exchanges.unsettled();
+      const waits = open.map(({ view, notice }) =>
+        Number(objectOrEmpty(notice?.['error'] ?? view.error)['retryAfter'] ?? 0),
+      );
+      if (open.length === 0) return EMPTY;
+      return after(attempt === 0 ? 0 : Math.max(delayBefore(attempt), ...waits));
+    }),
+  );
 
 export type UnsettledRuns = ReturnType<typeof createUnsettledRuns>;
 
@@ -33,8 +46,9 @@ export function createUnsettledRuns(
   const asked = new Subject<void>();
   const settling = new Set<string>();
 
+  /** The run before it waits, if the answers have not arrived: another device could answer it. */
   const deliver = (id: string, run: string): Observable<never> =>
-    (agent.stop?.(run) ?? EMPTY).pipe(
+    merge(...[...new Set([run, exchanges.get(id).run])].map((each) => agent.stop?.(each) ?? EMPTY)).pipe(
       tap({
         complete: () => {
           if (exchanges.get(id).stopping === run) update(id, { stopping: undefined, notice: undefined });
@@ -59,25 +73,23 @@ export function createUnsettledRuns(
     );
   }
 
-  /** Each try from this one on, the first one at once. A service that asks to wait is not asked before. */
-  const tries = (first: number): Observable<unknown> =>
-    range(first, TRIES).pipe(
-      concatMap((attempt) => {
-        const open = exchanges.unsettled();
-        const waits = open.map(({ view, notice }) =>
-          Number(objectOrEmpty(notice?.['error'] ?? view.error)['retryAfter'] ?? 0),
-        );
-        if (open.length === 0) return EMPTY;
-        return after(attempt === 0 ? 0 : Math.max(delayBefore(attempt), ...waits));
-      }),
-    );
+  function stop(id: string, run: string): void {
+    if (agent.stop) update(id, { stopping: run });
+    settling.delete(id); // a run that has begun to wait meanwhile is stopped once more
+    requested.next(id);
+  }
 
   return {
-    stop(id: string, run: string): void {
-      if (!agent.stop) return;
-      update(id, { stopping: run });
-      settling.delete(id); // a run that has begun to wait meanwhile is stopped once more
-      requested.next(id);
+    stop,
+
+    /** Stops the runs that the page has given up, but not those of `kept`. They are not joined again. */
+    stopLost(kept: readonly Exchange[] = []): void {
+      // One that is being stopped ends by itself.
+      const left = exchanges.unsettled().filter((one) => isLost(one) && !one.stopping && !kept.includes(one));
+      for (const { id, view, run, lost } of left) {
+        update(id, stoppedChange(view));
+        stop(id, lost?.run ?? run);
+      }
     },
 
     added(id: string): void {
@@ -87,11 +99,11 @@ export function createUnsettledRuns(
 
     again: (): void => asked.next(),
 
-    /** Works until `end`, and then until the stops are delivered. */
+    /** Calls `joinAgain` when lost runs may be there. Works until `end`, and then until the stops are delivered. */
     run: (end: Observable<unknown>, joinAgain: (id: string) => void): Observable<unknown> => {
       const now = merge(awake(), asked).pipe(startWith(undefined));
       const again = merge(now.pipe(map(() => 0)), failed.pipe(map(() => 1))).pipe(
-        switchMap(tries),
+        switchMap((first) => tries(exchanges, first)),
         mergeMap(() => exchanges.unsettled()),
         filter(({ id, stopping, view }) => {
           if (!stopping && view.status === 'failed') joinAgain(id);
@@ -113,6 +125,12 @@ export function createUnsettledRuns(
   };
 }
 
+export const stoppedChange = (view: View): Partial<Exchange> => ({
+  view: cancelView(sendingView(view)), // without its error
+  messages: shownMessages(view),
+  base: undefined,
+});
+
 /** A stopped run stays stopped, whatever it did. */
 function readEnd(
   agent: ConversationAgent,
@@ -122,7 +140,7 @@ function readEnd(
   if (!lost || status !== 'stopped' || !agent.join) return EMPTY;
   const { run, base } = lost;
   const fold = createViewFold(base);
-  return agent.join(run, { stop: EMPTY, cancel: EMPTY }).pipe(
+  return agent.join(run, { stop: of(undefined), cancel: EMPTY }).pipe(
     takeWhile((event) => !isReconnecting(event)),
     tap((event) => {
       const view = fold.add(event);
