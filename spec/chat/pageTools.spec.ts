@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { defer, filter, firstValueFrom, ReplaySubject, Subject, take } from 'rxjs';
+import { BehaviorSubject, defer, filter, firstValueFrom, ReplaySubject, Subject, take } from 'rxjs';
 import { createAgent } from '../../lib/agent/createAgent.js';
 import { conversation } from '../../lib/chat/conversation.js';
 import type { Conversation } from '../../lib/chat/conversation.js';
@@ -126,7 +126,7 @@ describe('pageTools: several tabs', () => {
 describe('a page that is left while its run waits', () => {
   const calls = {
     'a call of the page': [toolCall('zone')],
-    'a call of the page, of a sub-agent': [toolCall('sub', { input: 'Go.' })],
+    'a call of the page, of a sub-agent': [toolCall('sub', { prompt: 'Go.' })],
     'a call that runs in the background': [toolCall('report'), toolCall('pay')],
   };
   const rows = Object.keys(calls).flatMap((what) => ['a reload', 'another subscription'].map((how) => [what, how]));
@@ -143,10 +143,11 @@ describe('a page that is left while its run waits', () => {
       agentTool(inner, { name: 'sub', description: 'Asks.' }),
     ];
     const handler = agentHandler(createAgent({ model, tools }));
-    let executions = 0;
+    const executions = new BehaviorSubject(0);
     let resumptions = 0;
     const results = new Subject<string>();
-    const execute = () => defer(() => (executions++, results.pipe(take(1))));
+    const execute = () => defer(() => (executions.next(executions.value + 1), results.pipe(take(1))));
+    const executed = (count: number) => firstValueFrom(executions.pipe(filter((value) => value === count)));
     const fetch: typeof globalThis.fetch = (input, init) => {
       if (typeof init?.body === 'string' && init.body.includes('"resume"')) resumptions += 1;
       return handler(new Request(input, init));
@@ -160,17 +161,18 @@ describe('a page that is left while its run waits', () => {
     const first = open();
     const shown = first.view$.subscribe();
     first.send('Go.');
-    await until(first, isOfPage ? 'runningTools' : 'waiting');
+    const asks = (chat: Conversation) => firstValueFrom(chat.view$.pipe(filter(({ waiting }) => waiting.length > 0)));
+    await (isOfPage ? executed(1) : asks(first));
     const saved = JSON.stringify(first.save());
     shown.unsubscribe();
     const chat = how === 'a reload' ? open(saved) : first;
     const again = chat.view$.subscribe();
     if (isOfPage) {
-      await until(chat, 'runningTools');
-      expect([executions, chat.view.waiting]).toEqual([2, []]);
+      await executed(2);
+      expect(chat.view.waiting).toEqual([]);
       results.next('Europe/Oslo');
     } else {
-      await until(chat, 'waiting');
+      await asks(chat);
       expect(chat.view.waiting).toMatchObject([{ name: 'pay' }]);
       chat.decide(chat.view.waiting[0]?.id ?? '', { approve: true });
     }

@@ -100,7 +100,8 @@ describe('requireOptions', () => {
   });
 
   /** What a function of the user, or a notifier of a run, may return: the cell has the part of the error about it. */
-  const noRequest = /^route returned no request\. Return \{ path, body \} itself, not a Promise\.$/;
+  const noRequest = /^route returned no request\. Return \{ path, body \}\.$/;
+  const noPromise = /^\w+ returned a Promise\. Return the value itself, not in the future\.$/;
   const noText = /^newId returned no text\. Return another text at each call\.$/;
   const noModel = /returned no model\. Pass what a provider's function returns/;
   const wrongTurn = /a turn \(prepareTurn\)/;
@@ -110,10 +111,13 @@ describe('requireOptions', () => {
     ...[undefined, null, 5, 'x', {}, [], { path: '/x' }].map(
       (value) => ['route', value, 'options', noRequest] as const,
     ),
-    ...[{ path: 5, body: {} }, { path: '/x', body: 5 }, Promise.resolve({ path: '/x', body: {} })].map(
-      (value) => ['route', value, 'options', noRequest] as const,
-    ),
-    ...[undefined, null, 5, {}, Promise.resolve('id')].map((value) => ['newId', value, 'options', noText] as const),
+    ...[
+      { path: 5, body: {} },
+      { path: '/x', body: 5 },
+    ].map((value) => ['route', value, 'options', noRequest] as const),
+    ['route', Promise.resolve({ path: '/x', body: {} }), 'options', noPromise],
+    ['newId', Promise.resolve('id'), 'options', noPromise],
+    ...[undefined, null, 5, {}].map((value) => ['newId', value, 'options', noText] as const),
     ...[5, 'x', true, of(5), Promise.resolve(7), () => 1].map(
       (value) => ['prepareTurn', value, 'options', wrongTurn] as const,
     ),
@@ -124,7 +128,7 @@ describe('requireOptions', () => {
     ['prepareTurn', { messages: [5] }, 'history', noMessage],
     ['prepareTurn', { model: 5 }, 'model', noModel],
     ['whenPrompted', 5, 'model', noModel],
-    ['whenPrompted', Promise.resolve(1), 'model', noModel],
+    ['whenPrompted', Promise.resolve(1), 'options', noPromise],
     ...[5, null, undefined, {}, { role: 'user' }, [5], ['Hi']].map(
       (value) => ['prompts', value, 'history', noMessage] as const,
     ),
