@@ -171,7 +171,7 @@ const invalidError = (id: string) =>
 const executesItself = (subject: 'results' | 'errors', id: string, name: string) =>
   new ConfigurationError(
     subject,
-    `There is ${subject === 'results' ? 'a result' : 'an error'} for the call "${id}", but the tool "${name}" has \`execute\`.`,
+    `The ${subject} have the call "${id}", but the tool "${name}" has \`execute\`.`,
     'Pass a decision for this call. Results and errors are for tools without `execute`.',
   );
 

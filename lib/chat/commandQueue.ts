@@ -84,7 +84,7 @@ export function createCommandQueue(whenBusy: WhenBusy, changed: () => void, earl
     // Prompts join in their order.
     const isNext = current && !current.isStopped && current.taken !== 'maybe' && offered === pending.length - 2;
     if (isNext && prompt && whenBusy === 'merge' && runs().offer(prompt)) offered += 1;
-    if (current && prompt && !replaces && whenBusy === 'merge') command.taken = 'maybe'; // another tab may offer it, too
+    if (current && prompt && !replaces && whenBusy === 'merge') command.taken = 'maybe'; // by another tab
     changed();
     return true;
   }
@@ -141,7 +141,7 @@ export function createCommandQueue(whenBusy: WhenBusy, changed: () => void, earl
     /** Executes the first command, then those that an earlier subscription left waiting. */
     run: (prompts: Observable<Command>, first?: Command): Observable<never> =>
       defer(() => {
-        const waiting = [...pending.splice(0).filter(waits), ...early.splice(0)]; // without the command that was executed
+        const waiting = [...pending.splice(0).filter(waits), ...early.splice(0)]; // without the executed one
         state = 'running';
         return merge(prompts.pipe(startWith(...(first ? [first] : []), ...waiting), endWith(undefined)), added).pipe(
           takeWhile((command) => command !== undefined), // until `prompts` has completed: `added` never does

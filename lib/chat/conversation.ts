@@ -122,8 +122,8 @@ export interface Conversation {
  * ```
  *
  * @param agent What `createAgent` or `remoteAgent` returns.
- * @param prompts$ The user's prompts. An empty one, or a value that is no input, is not sent: it is reported to
- * `config.onUnhandledError` of RxJS, or printed. Default: none, use `send`.
+ * @param prompts$ The user's prompts. An empty prompt, or a value of another type, is not sent: `onUnhandledError` of
+ * RxJS receives the error. Default: none, use `send`.
  * @param options `whenBusy` (default: `concat`), `saved` (default: a new conversation), `tools` that are executed here
  * (`pageTools`; default: none), `context` for a local agent.
  * @returns The conversation.
@@ -239,7 +239,7 @@ const denied = (callId: string, reason?: string): CallAnswers => ({
   decisions: { [callId]: { approve: false, ...omitUndefined({ reason }) } },
 });
 
-/** An invalid prompt of `prompts$` is reported: it does not end the conversation, and `send` has a caller to throw to. */
+/** An invalid prompt of `prompts$` is reported, and does not end the conversation. */
 const isInput = (input: Input): boolean => reportErrorsOf(() => requireInput(input));
 
 /** The views, from the first subscriber on, until what they show has been executed. */

@@ -179,7 +179,7 @@ const ends: readonly unknown[] = ['run_not_found', 'not_waiting', 'run_dead'];
 /** The answers are refused for what they are. After any other status, the same ones are sent again. */
 const misfits = [400, 409, 413, 422];
 
-/** What is left of answers: nothing (`over`), `kept` ones, or calls that wait for others. Undefined: it is not known. */
+/** What is left of answers: nothing (`over`), `kept` ones, or calls that wait for others. Undefined: not known. */
 function afterRefusal(
   { run, answers = {} }: Exchange,
   base: View,

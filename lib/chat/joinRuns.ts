@@ -30,7 +30,7 @@ export function createJoins(
     return follow(id, run, base ?? view, stop, () => agent.join?.(run, { ...notifiers, given, stop }) ?? EMPTY);
   }
 
-  /** While `isQuiet`, joining is tried once, and shown when it has worked. Else, a prompt that may not have arrived is sent. */
+  /** While `isQuiet`, joining is tried once, and shown when it has worked. Else, a prompt may be sent. */
   function joinLost(id: string, stop: Observable<void>, isQuiet: boolean): Observable<unknown> {
     return defer(() => {
       const exchange = exchanges.get(id);

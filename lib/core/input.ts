@@ -28,7 +28,7 @@ export function createStartState(input: Input, history: readonly Message[] = [])
 
 export const requireMessages = (messages: readonly unknown[]): void => messages.forEach(requireMessage);
 
-/** @throws ConfigurationError `history` if it is no input, or has neither text nor another part. */
+/** Returns the input. @throws ConfigurationError `history` if it is none, or is empty. */
 export function requireInput(input: Input): Input {
   const { messages } = createStartState(input);
   const hasContent = ({ parts }: Message) => parts.some((part) => part.type !== 'text' || part.text !== '');

@@ -105,7 +105,8 @@ export function describeReported(
 ): JsonObject {
   try {
     reportRejection(onError?.(thrown));
-    return JSON.parse(JSON.stringify(requireSync('describeError', describe(thrown)))) as JsonObject; // throws if it is not JSON
+    const described = requireSync('describeError', describe(thrown));
+    return JSON.parse(JSON.stringify(described)) as JsonObject; // throws if it is not JSON
   } catch (error) {
     return describeError(error);
   }

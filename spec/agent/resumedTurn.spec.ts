@@ -148,14 +148,14 @@ describe('resumedTurn', () => {
       'a result of a tool with execute',
       { results: { p: 1 } },
       'results',
-      'There is a result for the call "p", but the tool "pay" has `execute`. ' +
+      'The results have the call "p", but the tool "pay" has `execute`. ' +
         'Pass a decision for this call. Results and errors are for tools without `execute`.',
     ],
     [
       'an error of a tool with execute',
       { errors: { p: 'No.' } },
       'errors',
-      'There is an error for the call "p", but the tool "pay" has `execute`. ' +
+      'The errors have the call "p", but the tool "pay" has `execute`. ' +
         'Pass a decision for this call. Results and errors are for tools without `execute`.',
     ],
     [

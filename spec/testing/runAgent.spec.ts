@@ -22,8 +22,8 @@ describe('runAgent', () => {
       value.type === 'toolResult' ? [[at, value.id, value.result]] : [],
     );
     expect(shown).toEqual([
-      [500, 'id_1', 'run_1.0.id_1 at 500'],
-      [800, 'id_2', 'run_1.0.id_2 at 800'],
+      [500, 'id_1', 'run_1.0.id_1.bcb1bff3b701bd6e at 500'],
+      [800, 'id_2', 'run_1.0.id_2.bcb1bff3b701bd6e at 800'],
     ]);
     expect([first?.end, first?.at, first?.result?.text]).toEqual(['completed', 800, 'Late.']);
   });
@@ -35,7 +35,7 @@ describe('runAgent', () => {
     const results = run.values.flatMap(({ value }) =>
       value.type === 'toolResult' && value.error === undefined ? [value.result satisfies string] : [],
     );
-    expect(results[0]).toBe('theirs.0.mine_1 at 500');
+    expect(results[0]).toBe('theirs.0.mine_1.bcb1bff3b701bd6e at 500');
   });
 
   it('runAgent answers the questions of a tool at virtual times, or shows that the run waits', () => {

@@ -29,7 +29,7 @@ export interface ExecuteToolsOptions<C = unknown> {
   readonly deadline?: number | undefined;
   /** The user's own value, for the tools' context. Default: undefined. */
   readonly context?: C | undefined;
-  /** What the idempotency keys of the calls begin with. The id of the call and a hash of its content follow. Default: a random text. */
+  /** What idempotency keys begin with. The id of the call and a hash of its content follow. Default: a random text. */
   readonly idempotencyPrefix?: string | undefined;
   /** Stops the calls with its first value. Default: never. */
   readonly stop?: ObservableInput<unknown> | undefined;

@@ -51,7 +51,7 @@ export interface WebSocketTransport {
  * was interrupted, and an error that the server sends first has its status. Unsubscribing closes the connection, which
  * is the only way to end a response; so does an error. Late events of another response are ignored. If a server begins
  * a second response with the id of the first one, nobody knows whose it is: the request fails with an interruption, and
- * each later one to that server has a connection of its own. A request that is not answered at all ends after 300 s, or after
+ * each later one to that server has a connection of its own. A request without any answer ends after 300 s, or after
  * `timeout.first`: there is no proxy or runtime that ends it.
  *
  * ```ts

@@ -9,10 +9,9 @@ import { RequestError } from '../http/requestError.js';
 import type { Kernel } from '../kernel.js';
 
 /**
- * Does the work for answers, unless they are not valid. It fails with 400 where `resume` of the agent would fail for its
- * answers, and with 409 where it cannot resume the checkpoint, since the agent has changed: the run then waits on, and
- * has no record. No answer, and one after a wrong one, could be sent for ever: they count as prompts, and may fail with
- * 429.
+ * Does the work for valid answers. It fails with 400 where `resume` of the agent would fail for its answers, and with
+ * 409 where it cannot resume the checkpoint, since the agent has changed: the run then waits on, and has no record. No
+ * answer, and one after a wrong one, could be sent for ever: they count as prompts, and may fail with 429.
  */
 export const checkAnswers = <C, T>(
   kernel: Kernel<C>,

@@ -99,8 +99,8 @@ export interface Runs {
   cancel(id: string, call: string): boolean;
   /**
    * Ends the service, for `SIGTERM`. Completes when all runs have ended, and their readers have the end (at most 10 s
-   * later); runs that are started later are stopped at once. A service refuses them with 503. It does not wait long for
-   * its store and its log: 0.3 of `lease` for one that does not answer, and `lease` for the end of a run that one refuses.
+   * later); runs that are started later are stopped at once. A service refuses them with 503. It waits for
+   * its store and its log: 0.3 of `lease` if they do not answer, and `lease` if they refuse the end of a run.
    *
    * @param how `finish`: waits for the runs; `stop`: stops each, so that it ends with a result; `abandon`: unsubscribes
    * them, for runs that continue elsewhere from their checkpoints. Default: `stop`.

@@ -160,7 +160,7 @@ export class Executor {
       const written$ = defer(() => record.write({ ...change, ...rest, executor: this.newLease() }));
       return written$.pipe(again, catchError(unlessLate));
     };
-    /** A store that was away for a lease, or at the end, says nothing of the run: whoever reaches it resumes the run. */
+    /** A store that was away says nothing of the run: whoever reaches it resumes the run. */
     const unlessLate = (thrown: unknown) => {
       const isLate = isEnded(thrown) || this.locate(record.record) === 'nowhere';
       return throwError(() => (isLate ? new ExecutorLostError() : thrown));

@@ -13,7 +13,7 @@ export const inboxOf = ({ taken, checkpoint }: RunRecord) => new PromptInbox(tak
 
 export type SentAnswers = Extract<RunMessage, { readonly type: 'answers' }>;
 
-/** What is taken is written with the checkpoint of its turn, so that each prompt joins once. One sent again is dropped. */
+/** What is taken is written with the checkpoint of its turn, so that each prompt joins once. */
 export class PromptInbox {
   private arrived = new ReplaySubject<Message>(Infinity); // a run may subscribe to it late, after its store has written
   private readonly given = new ReplaySubject<SentAnswers>(MAX_ANSWERS);

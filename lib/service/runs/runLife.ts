@@ -43,7 +43,7 @@ export interface LoggedRun<E extends StreamEvent = StreamEvent> extends SharedRu
   readonly unread: Observable<never>;
 }
 
-/** Without the end in its record, a run that another process resumes knows nothing of the stop. Emits true, or fails. */
+/** Without the end in its record, another process would resume the run. Emits true, or fails. */
 export const confirmStop = ({ settled }: LoggedRun): Observable<boolean> =>
   settled.pipe(
     catchError(() => throwError(lateStore)),
