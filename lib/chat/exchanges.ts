@@ -98,7 +98,8 @@ export const earlierRun: OfPath<EarlierRun> = (...at) => {
 const acceptedInput: OfPath<readonly Message[]> = (exchange, index, path) => {
   const { input, view } = exchange;
   if (isAnswered(exchange)) return input;
-  if (path.slice(index + 1).some(isRefused)) return [];
+  const next = path.slice(index + 1).find((later) => isAnswered(later) || isRefused(later));
+  if (next && isRefused(next)) return [];
   if (!isRefused(exchange)) return input;
   const areFilesRefused = [413, 415].includes(Number(view.error?.['status'])) && filesIn(input).length > 0;
   return areFilesRefused ? textsOf(input) : [];

@@ -41,7 +41,9 @@ export function createJoins(
       if (lost.run !== run) return resume({ ...exchange, view: lost.base }, stop, undefined, isQuiet);
       if (!isQuiet && !hasBegun) return start(exchange, stop);
       return follow(id, run, lost.base, stop, () => {
-        const events = agent.join?.(run, { ...notifiers, stop }) ?? EMPTY;
+        // A run that is read before another one takes no prompt: that one would be offered it, too.
+        const { prompts, ...others } = notifiers;
+        const events = agent.join?.(run, { ...others, stop, ...(isQuiet ? {} : { prompts }) }) ?? EMPTY;
         return isQuiet ? untilBroken(events) : events;
       });
     });

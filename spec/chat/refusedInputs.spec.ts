@@ -48,7 +48,9 @@ function createStateless(status: number) {
   const refusal = () => new HttpError('Refused.', { provider: 'the AG-UI server', status, retryable: false });
   const agent: ConversationAgent = {
     stream: (input, options) =>
-      [...options.history, ...messagesOf(input)].some(isRefused) ? throwError(refusal) : local.stream(input, options),
+      [...options.history, ...messagesOf(input)].some(isRefused)
+        ? throwError(() => refusal())
+        : local.stream(input, options),
     resume: (checkpoint, options) => (checkpoint ? local.resume(checkpoint, options) : of()),
   };
   return { agent, model };

@@ -121,7 +121,7 @@ describe('conversation: a saved conversation that was changed', () => {
       ]),
     ),
     'prompts without input': (value) => Object.assign(value, { queued: [{ id: 'x' }] }),
-    'a prompt whose `beside` is no text': (value) =>
+    'a prompt with a number as `beside`': (value) =>
       Object.assign(value, { queued: [{ id: 'x', input: 'Hi', beside: 5 }] }),
   };
 

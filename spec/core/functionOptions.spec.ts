@@ -31,7 +31,7 @@ const failed = throwError(() => new Error('The database is down.'));
 const call = (used: root.Tool) => run({ tools: [used] });
 const waiting = (options: object) =>
   run({ tools: [{ ...tool, needsApproval: true }] }).pipe(
-    toAgUi({ threadId: 't', runId: 'r', tools: [], messages: [] } as never, options),
+    toAgUi({ threadId: 't', runId: 'r', tools: [], messages: [] }, options),
   );
 const handle = async (options: object, parts: readonly object[] = [{ type: 'text', text: 'Hi' }]) => {
   const reported: unknown[] = [];
@@ -141,7 +141,7 @@ function functionOptions(): readonly string[] {
 }
 
 const textOf = (value: unknown): string =>
-  value instanceof Error ? `${value.message} ${textOf(value.cause)}` : String(JSON.stringify(value));
+  value instanceof Error ? `${value.message} ${textOf(value.cause)}` : JSON.stringify(value);
 
 async function outcome(use: Use): Promise<string> {
   const asynchronous = (() => Promise.reject(defect)) as () => never;

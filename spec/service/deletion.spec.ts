@@ -41,7 +41,7 @@ type World = ReturnType<typeof createWorld>;
 
 function createWorld({ first = 'work', isShared = false }: WorldOptions = {}) {
   const seen = { models: 0, began: 0, running: 0 };
-  const results = new ReplaySubject<string>();
+  const results = new ReplaySubject<string>(1);
   const execute = () =>
     new Observable<string>((out) => {
       seen.began += 1;

@@ -23,10 +23,9 @@ const remove = tool({ name: 'remove', description: '', needsApproval: true, exec
 const calling = (name: string) =>
   scriptedModel(({ messages }) => (messages.length === 1 ? [toolCall(name, { prompt: 'Go.' }, 'c')] : 'Done.'));
 const output = typed(z.object({ ok: z.boolean() }));
-const agentWith = (options: object): Agent =>
-  createAgent({ model: calling('remove'), tools: [remove], ...options }) as Agent;
+const agentWith = (options: object): Agent => createAgent({ model: calling('remove'), tools: [remove], ...options });
 const around = (inner: Agent): Agent =>
-  createAgent({ model: calling('sub'), tools: [agentTool(inner, { name: 'sub', description: '' })] }) as Agent;
+  createAgent({ model: calling('sub'), tools: [agentTool(inner, { name: 'sub', description: '' })] });
 
 describe.each([
   ['an agent', 'c', agentWith({}), agentWith({ output })],
@@ -59,11 +58,11 @@ describe.each([
     expect(executed).toBe(1);
   });
 
-  it('has this reason on the page', async () => {
+  it('has this reason on the page, where it can be answered again', async () => {
     const { old, next } = start();
     let handler = old;
     const chat = conversation(
-      remoteAgent('http://service.test/', { fetch: (url, init) => handler(new Request(url, init)) }),
+      remoteAgent('http://service.test/', { retries: 0, fetch: (url, init) => handler(new Request(url, init)) }),
     );
     const shown = chat.view$.subscribe();
     const until = (status: string) => firstValueFrom(chat.view$.pipe(filter((view) => view.status === status)));
@@ -71,8 +70,17 @@ describe.each([
     await until('waiting');
     handler = next;
     chat.decide(id, { approve: true });
-    const { exchanges } = await until('failed');
-    expect(exchanges.at(-1)?.error).toMatchObject({ providerCode: 'other_version', status: 409 });
+    const { exchanges } = await firstValueFrom(
+      chat.view$.pipe(filter((view) => view.exchanges.at(-1)?.notice !== undefined)),
+    );
+    expect(exchanges.at(-1)).toMatchObject({
+      status: 'waiting',
+      notice: { code: 'not_answered', error: { providerCode: 'other_version', status: 409 } },
+    });
+    handler = old;
+    chat.decide(id, { approve: true });
+    await until('idle');
+    expect(executed).toBe(1);
     shown.unsubscribe();
   });
 });

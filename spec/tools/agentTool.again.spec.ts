@@ -28,7 +28,9 @@ const wrappers: Readonly<Record<string, (sub: Tool) => Tool>> = {
 };
 
 /** A call of the inner agent, what it asks for, and the answer that it gets. */
-const kinds: Readonly<Record<string, { make(effect: () => string): Tool; answer: CallAnswers; id: string }>> = {
+const kinds: Readonly<
+  Record<string, { readonly make: (effect: () => string) => Tool; answer: CallAnswers; id: string }>
+> = {
   'a decision': {
     make: (execute) => tool({ name: 'work', description: '', needsApproval: true, execute }),
     answer: { decisions: { w: { approve: true } } },

@@ -16,9 +16,7 @@ export function toJson(value: unknown): JsonValue {
     const problem = problemOf(original, given);
     if (problem === undefined) return replaceBytes(original, given);
     reportRejection(original);
-    const path = pathTo(this, value);
-    const place = path === undefined ? '' : ` at "${`${path}.${key}`.slice(1)}"`;
-    refusal ??= new TypeError(`JSON cannot represent ${problem}${place}. ${remedyOf(given)}`);
+    refusal ??= new TypeError(`JSON cannot represent ${problem}${placeOf(this, key, value)}. ${remedyOf(given)}`);
     return null;
   }) as string | undefined; // undefined for undefined
   if (refusal) throw refusal;
@@ -85,6 +83,11 @@ function problemOf(original: unknown, given: unknown): string | undefined {
       return undefined;
   }
 }
+
+const placeOf = (holder: unknown, key: string, value: unknown): string => {
+  const path = pathTo(holder, value);
+  return path === undefined ? '' : ` at "${`${path}.${key}`.slice(1)}"`;
+};
 
 /** The names of the fields between them, each after a point. */
 function pathTo(holder: unknown, value: unknown): string | undefined {

@@ -46,7 +46,9 @@ export interface LoggedRun<E extends StreamEvent = StreamEvent> extends SharedRu
 /** Without the end in its record, another process would resume the run. Emits true, or fails. */
 export const confirmStop = ({ settled }: LoggedRun): Observable<boolean> =>
   settled.pipe(
-    catchError(() => throwError(lateStore)),
+    catchError(() => {
+      throw lateStore();
+    }),
     endWith(true),
   );
 

@@ -8,7 +8,8 @@ const WORK_RETRIES = 5;
 
 interface Lock {
   readonly queue: Semaphore;
-  users: number;
+  /** One for each request that does work, or waits for it. */
+  readonly users: Set<object>;
   isStopped: boolean;
 }
 
@@ -16,20 +17,22 @@ interface Lock {
 export class WorkLocks {
   private readonly locks = new Map<string, Lock>();
   private readonly unlocked = new Subject<void>();
-  readonly idle = this.until(() => this.locks.size === 0);
+  /** Completes when the work that is there has ended: other work may come. */
+  readonly idle = defer(() => this.ended([...this.locks.values()]));
 
   locked<T>(id: string, owner: string): MonoTypeOperatorFunction<T> {
     return (work) =>
       defer(() => {
         const key = keyOf(id, owner);
-        const lock = this.locks.get(key) ?? { queue: createSemaphore(1), users: 0, isStopped: false };
+        const lock = this.locks.get(key) ?? { queue: createSemaphore(1), users: new Set(), isStopped: false };
         this.locks.set(key, lock);
-        lock.users += 1;
+        const user = {};
+        lock.users.add(user);
         return work.pipe(
           lock.queue.limit(),
           finalize(() => {
-            lock.users -= 1;
-            if (lock.users === 0) this.locks.delete(key);
+            lock.users.delete(user);
+            if (lock.users.size === 0) this.locks.delete(key);
             this.unlocked.next();
           }),
         );
@@ -53,12 +56,14 @@ export class WorkLocks {
       const start = keyOf(id ?? '', owner);
       const found = [...this.locks].filter(([key]) => (id === undefined ? key.startsWith(start) : key === start));
       for (const [, lock] of found) lock.isStopped = true;
-      return this.until(() => found.every(([key, lock]) => this.locks.get(key) !== lock));
+      return this.ended(found.map(([, lock]) => lock));
     });
   }
 
-  private until(isTrue: () => boolean): Observable<never> {
-    return this.unlocked.pipe(startWith(undefined), filter(isTrue), take(1), ignoreElements());
+  private ended(locks: readonly Lock[]): Observable<never> {
+    const work = locks.flatMap(({ users }) => [...users].map((user) => [users, user] as const));
+    const isOver = () => !work.some(([users, user]) => users.has(user));
+    return this.unlocked.pipe(startWith(undefined), filter(isOver), take(1), ignoreElements());
   }
 
   isStopped(id: string, owner: string): boolean {

@@ -71,6 +71,7 @@ export class KnownSecrets {
   }
 
   private replaceIn(text: string): string {
+    if (text.length < MIN_LENGTH) return text;
     return (this.spelled ?? []).reduce((all, spelled) => all.replaceAll(spelled, replacement), text);
   }
 }

@@ -117,7 +117,8 @@ const noteSecrets =
 
 function noteFetch(secrets: KnownSecrets, fetch: typeof globalThis.fetch): typeof globalThis.fetch {
   return async (input, init) => {
-    secrets.add(secretsOf('', Object.fromEntries(new Headers(init?.headers))));
+    const headers = [...new Headers(init?.headers)].filter(([name]) => !name.startsWith('mcp-')); // names, arguments
+    secrets.add(secretsOf('', Object.fromEntries(headers)));
     const { body } = init ?? {};
     if (body instanceof URLSearchParams) secrets.addFrom(body);
     const response = await fetch(input, init);
