@@ -13,7 +13,8 @@ const secretField = /(?:^|_)(?:token|code|verifier|secret|assertion|password)$/;
 /** The secrets of a sign-in that a server may know: sent to it, received from it, or stored by the user's provider. */
 export class KnownSecrets {
   private readonly newest = new Set<string>();
-  private spelled: readonly string[] | undefined;
+  /** One expression for all: 360 searches took 30 s for a result with 200,000 texts. Null if there are no secrets. */
+  private pattern: RegExp | null | undefined;
 
   /** Also in Base64, for a search that knows it only from the beginning of a text. */
   get values(): readonly string[] {
@@ -27,7 +28,7 @@ export class KnownSecrets {
       if (plain !== '') this.newest.add(plain);
     }
     for (const oldest of [...this.newest].slice(0, -MAX_SECRETS)) this.newest.delete(oldest);
-    this.spelled = undefined;
+    this.pattern = undefined;
   }
 
   /** What has secrets in its fields (tokens, a form, a client), or is one. */
@@ -39,13 +40,15 @@ export class KnownSecrets {
 
   /** Replaces them in what a server has sent: in all texts, names of fields, and the bytes of files. */
   readonly hide = <T>(value: T): T => {
-    this.spelled ??= this.spell();
-    return this.spelled.length === 0 ? value : (this.hideIn(limitDepth(value, MAX_JSON_DEPTH)) as T);
+    if (this.pattern === undefined) this.pattern = this.createPattern();
+    return this.pattern === null ? value : (this.hideIn(limitDepth(value, MAX_JSON_DEPTH)) as T);
   };
 
-  private spell(): readonly string[] {
+  private createPattern(): RegExp | null {
     const long = [...this.newest].filter(({ length }) => length >= MIN_LENGTH);
-    return [...spellings(long), ...long.flatMap(base64Parts)];
+    const longestFirst = [...spellings(long), ...long.flatMap(base64Parts)].sort((a, b) => b.length - a.length);
+    const alternatives = longestFirst.map((text) => text.replace(/[$()*+./?[\\\]^{|}]/g, '\\$&'));
+    return alternatives.length === 0 ? null : new RegExp(alternatives.join('|'), 'g');
   }
 
   private hideIn(value: unknown): unknown {
@@ -71,8 +74,7 @@ export class KnownSecrets {
   }
 
   private replaceIn(text: string): string {
-    if (text.length < MIN_LENGTH) return text;
-    return (this.spelled ?? []).reduce((all, spelled) => all.replaceAll(spelled, replacement), text);
+    return this.pattern && text.length >= MIN_LENGTH ? text.replace(this.pattern, replacement) : text;
   }
 }
 

@@ -3,7 +3,7 @@ import { catchError, concatMap, defer, map, of, throwError } from 'rxjs';
 import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
 import { markAsking } from '../../core/askingTool.js';
 import { ConfigurationError, ProtocolError } from '../../core/errors.js';
-import { isRecord, omit, type JsonObject, type JsonSchema, type JsonValue } from '../../core/json/json.js';
+import { objectOrEmpty, omit, type JsonObject, type JsonSchema, type JsonValue } from '../../core/json/json.js';
 import type { Progress } from '../../core/progress.js';
 import type { Tool, ToolContext } from '../../core/tool.js';
 import { askTool } from '../askTool.js';
@@ -158,9 +158,12 @@ const hideSecrets = <T>(signIn: McpSignIn | undefined, value: T): T => stateOf(s
 
 const redactErrors = <T>(signIn: McpSignIn | undefined): MonoTypeOperatorFunction<T> =>
   catchError((thrown: unknown) => {
-    if (isRecord(thrown) && 'data' in thrown) Reflect.set(thrown, 'data', hideSecrets(signIn, thrown['data']));
     const secrets = stateOf(signIn)?.secrets.values ?? [];
-    return throwError(() => redactThrown(thrown, { provider: 'mcp', secrets, debug: true }));
+    const { data } = objectOrEmpty(thrown); // as large as the server likes: one search is enough
+    if (data !== undefined) Reflect.set(thrown as object, 'data', undefined);
+    const redacted = redactThrown(thrown, { provider: 'mcp', secrets, debug: true });
+    if (data !== undefined) Reflect.set(redacted as object, 'data', hideSecrets(signIn, data));
+    return throwError(() => redacted);
   });
 
 function toTools(
