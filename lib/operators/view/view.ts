@@ -1,6 +1,6 @@
 import type { Question } from '../../core/approval.js';
 import type { FinishReason, RetryChunk } from '../../core/chunk.js';
-import { omitUndefined, type JsonObject, type JsonValue } from '../../core/json/json.js';
+import { mapChanged, omitUndefined, type JsonObject, type JsonValue } from '../../core/json/json.js';
 import {
   isHandle,
   joinedResult,
@@ -299,17 +299,11 @@ const withoutIncompleteCalls = (view: View): View => {
 };
 
 function mapCalls(view: View, change: (call: ToolCallView) => ToolCallView): View {
-  const messages = mapKept(view.messages, (message) => {
-    const parts = mapKept(message.parts, (part) => (isToolCallView(part) ? change(part) : part));
+  const messages = mapChanged(view.messages, (message) => {
+    const parts = mapChanged(message.parts, (part) => (isToolCallView(part) ? change(part) : part));
     return parts === message.parts ? message : { ...message, parts };
   });
   return messages === view.messages ? view : { ...view, messages };
-}
-
-/** `mapChanged` for views: the shared function failed `manyItems.slow.spec.ts`, where this one passes. */
-function mapKept<T>(list: readonly T[], change: (element: T) => T): readonly T[] {
-  const changed = list.map(change);
-  return changed.every((element, index) => element === list[index]) ? list : changed;
 }
 
 /** Marks the answer as incomplete, if there is one. */
