@@ -1,6 +1,6 @@
 import { concat, defer, EMPTY, map, merge, noop, Subject, timer, type Observable } from 'rxjs';
 import type { CallAnswers } from '../core/approval.js';
-import { ConfigurationError } from '../core/errors.js';
+import { optionsError } from '../core/errors.js';
 import { messagesOf, type Input } from '../core/input.js';
 import type { RunOptions } from '../agent/runOptions.js';
 import { followingId } from '../transport/randomId.js';
@@ -130,8 +130,7 @@ export function createExchangeRuns(
 
 function requirePageTools(tools: PageTools | undefined): void {
   if (!tools || typeof tools.execute === 'function') return;
-  throw new ConfigurationError(
-    'options',
+  throw optionsError(
     'The option `tools` of `conversation` is not what `pageTools` returns.',
     'Pass `{ tools: pageTools([locate]) }`, with the tools that this page executes.',
   );
