@@ -1,26 +1,37 @@
-/** The CPU time, in microseconds. */
+/**
+ * The time of this thread, in microseconds: at most the CPU time, which has the threads of the garbage collector too, and
+ * at most the time of the clock, which has other processes too.
+ */
 export function cost(run: () => unknown): number {
   const before = process.cpuUsage();
+  const start = process.hrtime.bigint();
   run();
   const { user, system } = process.cpuUsage(before);
-  return user + system;
+  return Math.min(user + system, Number(process.hrtime.bigint() - start) / 1000);
 }
 
-/** Shorter times say nothing about their growth, in microseconds. */
-const NOISE = 20_000;
+/** Collections of garbage, in microseconds. */
+const NOISE = 25_000;
 const MAX_RATIO = 2.6;
 
-/** Whether the time of a size is at most that of half the size, twice and a little more. */
-export const isLinear = (costs: readonly number[]): boolean =>
-  costs.slice(1).every((time, index) => time / Math.max(costs[index] ?? 0, NOISE) < MAX_RATIO);
+/**
+ * Whether the time of a size is at most that of half the size, twice and a little more. The smallest and the largest size
+ * say it: one time between them that is too short or too long says nothing.
+ */
+export const isLinear = (costs: readonly number[], maxRatio = MAX_RATIO): boolean =>
+  (costs.at(-1) ?? NaN) <= (costs[0] ?? NaN) * maxRatio ** (costs.length - 1) + NOISE;
 
 /** How often the sizes are measured. A reader that is not linear is not in the last round either: its ratio is 4. */
 const MAX_ROUNDS = 12;
 
 /** The shortest times of several rounds: other processes, the compiler and the garbage collector only add to them. */
-export function shortestCosts<T>(read: (input: T) => unknown, inputs: readonly T[]): readonly number[] {
+export function shortestCosts<T>(
+  read: (input: T) => unknown,
+  inputs: readonly T[],
+  maxRatio = MAX_RATIO,
+): readonly number[] {
   let shortest = inputs.map(() => Infinity);
-  for (let round = 0; round < MAX_ROUNDS && (round < 2 || !isLinear(shortest)); round++)
+  for (let round = 0; round < MAX_ROUNDS && (round < 2 || !isLinear(shortest, maxRatio)); round++)
     shortest = inputs.map((input, index) =>
       Math.min(
         shortest[index] ?? Infinity,

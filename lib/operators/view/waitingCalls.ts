@@ -15,5 +15,9 @@ function waitingIn(parts: readonly PartView[]): readonly ToolCallView[] {
 }
 
 /** The calls of a view that wait for a decision or a result. A call with an inner run waits for the calls in it. */
-export const waitingCalls = ({ messages }: View): readonly ToolCallView[] =>
-  messages.flatMap(chunksOf).flatMap(waitingIn);
+export function waitingCalls({ messages }: View): readonly ToolCallView[] {
+  const calls: ToolCallView[] = [];
+  for (const message of messages)
+    for (const parts of chunksOf(message)) for (const call of waitingIn(parts)) calls.push(call);
+  return calls;
+}
