@@ -103,11 +103,13 @@ export function createExchangeRuns(
       waitingRuns.answers.next();
     },
 
-    /** Offers a prompt to the run that is executed. Returns whether there is one that has not ended. */
-    offer({ id, input }: QueuedPrompt): boolean {
-      const isTaken = prompts.observed;
+    /** Offers a prompt to the run that is executed. One that is not new may be with another run that has not ended. */
+    offer({ id, input }: QueuedPrompt, isNew: boolean): string | undefined {
+      const running = exchanges.open().filter(({ view }) => !isNew || view.status !== 'waiting');
+      const [run, ...others] = isNew ? running : [...running, ...exchanges.lost()];
+      if (!run || others.length > 0 || !prompts.observed) return undefined;
       prompts.next(messagesOf(input).map((message, index) => ({ ...message, id: followingId(id, index) })));
-      return isTaken;
+      return run.id;
     },
 
     cancel: (callId: string): void => cancel.next(callId),

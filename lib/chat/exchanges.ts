@@ -196,6 +196,9 @@ export function createExchanges(
     /** Those, in all branches, whose service is still to be asked: for the rest of an answer, or to stop. */
     unsettled: (): readonly Exchange[] => [...byId.values()].filter(({ lost, stopping }) => lost ?? stopping),
 
+    /** Those, in all branches, whose runs the page has given up. */
+    lost: (): readonly Exchange[] => [...byId.values()].filter(isLost),
+
     /** Changes with everything but the growing view of a run. */
     revision: () => revision,
 

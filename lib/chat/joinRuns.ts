@@ -1,5 +1,4 @@
 import { concat, defer, EMPTY, merge, repeat, takeUntil, timer, type Observable } from 'rxjs';
-import type { QueuedPrompt } from './commandQueue.js';
 import type { ConversationAgent, RunNotifiers } from './conversationAgent.js';
 import { isLost, type Exchange, type Exchanges } from './exchanges.js';
 import { untilBroken, type Follow, type WaitingRuns } from './waitingRuns.js';
@@ -53,11 +52,10 @@ export function createJoins(
   const readLost = (lost: readonly Exchange[], stop: Observable<void>): Observable<unknown> =>
     merge(...lost.map(({ id }) => joinLost(id, stop, true)));
 
-  /** Completes when the lost runs before a prompt have told which prompts they have taken, or with `stop`. */
-  function settleLost({ beside }: QueuedPrompt, stop: Observable<void>): Observable<unknown> {
-    const last = exchanges.parentOf(beside);
+  /** Completes when the lost run of an exchange, or each, has told which prompts it has taken, or with `stop`. */
+  function settleLost(offeredTo: string | undefined, stop: Observable<void>): Observable<unknown> {
     const again = () => merge(awake(), notifiers.reconnect ?? EMPTY, timer(READ_INTERVAL)).pipe(takeUntil(stop));
-    const lost = () => exchanges.path(last).filter(isLost);
+    const lost = () => exchanges.lost().filter(({ id }) => id === (offeredTo ?? id));
     const delay = () => (lost().length > 0 ? again() : EMPTY);
     return defer(() => readLost(lost(), stop)).pipe(repeat({ delay }));
   }

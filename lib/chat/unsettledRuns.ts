@@ -8,7 +8,7 @@ import { createViewFold } from '../operators/view/viewFold.js';
 import { cancelView, sendingView, shownMessages, type View } from '../operators/view/view.js';
 import { awake, SERVER } from '../transport/pageFetch.js';
 import { noticeOf, type ConversationAgent } from './conversationAgent.js';
-import { isLost, type Exchange, type Exchanges } from './exchanges.js';
+import type { Exchange, Exchanges } from './exchanges.js';
 
 /** The tries last for eight minutes, after the page has given up. */
 const TRIES = 20;
@@ -85,7 +85,7 @@ export function createUnsettledRuns(
     /** Stops the runs that the page has given up, but not those of `kept`. They are not joined again. */
     stopLost(kept: readonly Exchange[] = []): void {
       // One that is being stopped ends by itself.
-      const left = exchanges.unsettled().filter((one) => isLost(one) && !one.stopping && !kept.includes(one));
+      const left = exchanges.lost().filter((one) => !one.stopping && !kept.includes(one));
       for (const { id, view, run, lost } of left) {
         update(id, stoppedChange(view));
         stop(id, lost?.run ?? run);
