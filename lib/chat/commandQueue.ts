@@ -69,9 +69,6 @@ export function createCommandQueue(whenBusy: WhenBusy, changed: () => void, earl
 
   if (whenBusy === 'merge') for (const command of early) command.taken = !command.replaces && 'maybe';
 
-  /** Whether a command waits: the first one only until it is known whether a run has taken its prompt. */
-  const waits = ({ taken, isStopped }: Command, at: number) => at > 0 || (taken === 'maybe' && !isStopped);
-
   function accept(command: Command): boolean {
     const [current] = pending;
     const { prompt, replaces } = command;
@@ -158,6 +155,9 @@ export function createCommandQueue(whenBusy: WhenBusy, changed: () => void, earl
       }),
   };
 }
+
+/** Whether a command waits: the first one only until it is known whether a run has taken its prompt. */
+const waits = ({ taken, isStopped }: Command, at: number) => at > 0 || (taken === 'maybe' && !isStopped);
 
 /** The run of a command, when it is known that no other run has taken its prompt. */
 function settledRun(command: Command, runs: PromptTaker): Observable<never> {

@@ -6,7 +6,7 @@ import type { RunOptions } from '../agent/runOptions.js';
 import { followingId } from '../transport/randomId.js';
 import type { QueuedPrompt, WhenBusy } from './commandQueue.js';
 import type { ConversationAgent } from './conversationAgent.js';
-import { earlierRun, historyOf, isLost, type Exchange, type Exchanges } from './exchanges.js';
+import { earlierRun, historyOf, isLost, lostOf, type Exchange, type Exchanges } from './exchanges.js';
 import { createFollow } from './followRun.js';
 import { createJoins } from './joinRuns.js';
 import type { PageTools } from './pageTools.js';
@@ -106,7 +106,7 @@ export function createExchangeRuns(
     /** Offers a prompt to the run that is executed. One that is not new may be with another run that has not ended. */
     offer({ id, input }: QueuedPrompt, isNew: boolean): string | undefined {
       const running = exchanges.open().filter(({ view }) => !isNew || view.status !== 'waiting');
-      const [run, ...others] = isNew ? running : [...running, ...exchanges.lost()];
+      const [run, ...others] = isNew ? running : [...running, ...lostOf(exchanges)];
       if (!run || others.length > 0 || !prompts.observed) return undefined;
       prompts.next(messagesOf(input).map((message, index) => ({ ...message, id: followingId(id, index) })));
       return run.id;

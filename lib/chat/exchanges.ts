@@ -83,6 +83,9 @@ type OfPath<T> = (exchange: Exchange, index: number, path: readonly Exchange[]) 
 export const isLost = ({ lost, view }: Pick<Exchange, 'lost' | 'view'>): boolean =>
   lost !== undefined && view.status === 'failed';
 
+/** In all branches. */
+export const lostOf = (exchanges: Exchanges): readonly Exchange[] => exchanges.unsettled().filter(isLost);
+
 export const historyOf: OfPath<readonly Message[]> = (...at) => [...acceptedInput(...at), ...at[0].messages];
 
 /** Without the files that the service has. */
@@ -195,9 +198,6 @@ export function createExchanges(
 
     /** Those, in all branches, whose service is still to be asked: for the rest of an answer, or to stop. */
     unsettled: (): readonly Exchange[] => [...byId.values()].filter(({ lost, stopping }) => lost ?? stopping),
-
-    /** Those, in all branches, whose runs the page has given up. */
-    lost: (): readonly Exchange[] => [...byId.values()].filter(isLost),
 
     /** Changes with everything but the growing view of a run. */
     revision: () => revision,

@@ -473,8 +473,7 @@ describe('a prompt that was offered to the run of a version is asked once', () =
     world.break(fault());
     chat.send('Hurry.');
     await pass(100);
-    const [{ versions = [] } = {}] = chat.view.exchanges;
-    chat.select(versions[selected] ?? '');
+    chat.select(chat.view.exchanges[0]?.versions[selected] ?? '');
     const pages = await act(world, chat, async (page) => {
       world.break(down);
       world.cut();
