@@ -738,6 +738,38 @@ describe('a prompt that may have joined a lost run', () => {
     expect(prompts).toEqual(asked.length > 0 ? asked : ['Write.']);
   });
 
+  it('is not offered to a lost run that is read before another one', async () => {
+    const world = createWorld();
+    const chat = await begin(world, 'Early.');
+    world.break(down);
+    world.cut();
+    await pass(120_000);
+    chat.close();
+    const page = world.open({ ...chat.save(), queued: [] });
+    const lost = page.view.exchanges[0]?.id;
+    const answered = new Subject<void>();
+    const patched: (string | null)[] = [];
+    world.break((right, method, run) => {
+      if (method === 'PATCH') patched.push(run);
+      return run === lost && method === 'POST' ? firstValueFrom(answered).then(right) : right();
+    });
+    page.send('Other.');
+    await pass(100);
+    page.send('Hurry.');
+    await pass(100);
+    expect(patched).not.toContain(lost);
+    answered.next();
+    await pass(100);
+    world.finishAll();
+    await pass(60_000);
+    expect(textsOf(page)).toEqual([
+      ['Write.', 'Early.', 'Done.'],
+      ['Other.', 'Done.'],
+      ['Hurry.', 'Done.'],
+    ]);
+    expect(patched).not.toContain(lost);
+  });
+
   it('does not keep a saved version of that exchange waiting', async () => {
     const world = createWorld();
     const chat = await lose(world);
