@@ -1,6 +1,6 @@
 import { concat, concatMap, defer, EMPTY, endWith, filter, finalize, ignoreElements, merge, observeOn } from 'rxjs';
 import { queueScheduler, ReplaySubject, startWith, Subject, takeWhile, type Observable } from 'rxjs';
-import { ConfigurationError } from '../core/errors.js';
+import { optionsError } from '../core/errors.js';
 import type { Input } from '../core/input.js';
 
 /**
@@ -172,8 +172,7 @@ function settledRun(command: Command, runs: PromptTaker): Observable<never> {
 }
 
 const notSubscribed = () =>
-  new ConfigurationError(
-    'options',
+  optionsError(
     'Nobody is subscribed to the conversation, or its prompts have completed.',
     'Subscribe to `view$` first. Pass prompts that do not complete, or none.',
   );
