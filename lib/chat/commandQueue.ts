@@ -1,6 +1,6 @@
 import { concat, concatMap, defer, EMPTY, endWith, filter, finalize, ignoreElements, merge, observeOn } from 'rxjs';
 import { queueScheduler, ReplaySubject, startWith, Subject, takeWhile, type Observable } from 'rxjs';
-import { ConfigurationError } from '../core/errors.js';
+import { optionsError } from '../core/errors.js';
 import type { Input } from '../core/input.js';
 
 /**
@@ -26,6 +26,8 @@ export interface Command {
   readonly run$: Observable<unknown>;
   /** Whether a run has taken its prompt. */
   taken: boolean | 'maybe';
+  /** The exchange to whose run its prompt was offered. Undefined: it may be any of those that the page has given up. */
+  offeredTo: string | undefined;
   readonly stopped: Observable<void>;
   isStopped: boolean;
   stop(): void;
@@ -39,7 +41,7 @@ export function createCommand(
 ): Command {
   const stopped = new ReplaySubject<void>(1);
   const command: Command = {
-    ...{ prompt, replaces, stopped, taken: false },
+    ...{ prompt, replaces, stopped, taken: false, offeredTo: undefined },
     run$: defer(() => start(stopped)),
     isStopped: false,
     stop() {
@@ -51,10 +53,10 @@ export function createCommand(
 }
 
 interface PromptTaker {
-  /** Offers a prompt to the current run. Returns whether it has one that has not ended. */
-  offer(prompt: QueuedPrompt): boolean;
-  /** Completes when it is known whether a run has taken a prompt: then `joined` was called. */
-  settleLost(prompt: QueuedPrompt, stop: Observable<void>): Observable<unknown>;
+  /** Offers a prompt to the current run, if no other run may take it. Returns the exchange, if there is one. */
+  offer(prompt: QueuedPrompt, isNew: boolean): string | undefined;
+  /** Completes when it is known whether a run, that of `offeredTo` or any, has taken a prompt: `joined` was called. */
+  settleLost(offeredTo: string | undefined, stop: Observable<void>): Observable<unknown>;
 }
 
 export function createCommandQueue(whenBusy: WhenBusy, changed: () => void, early: Command[], runs: () => PromptTaker) {
@@ -65,10 +67,7 @@ export function createCommandQueue(whenBusy: WhenBusy, changed: () => void, earl
   /** `connecting`: a subscriber of the first view may add `early` commands before `run` is subscribed. */
   let state: 'idle' | 'connecting' | 'running' = 'idle';
 
-  if (whenBusy === 'merge') for (const command of early) command.taken = 'maybe';
-
-  /** Whether a command waits: the first one only until it is known whether a run has taken its prompt. */
-  const waits = ({ taken, isStopped }: Command, at: number) => at > 0 || (taken === 'maybe' && !isStopped);
+  if (whenBusy === 'merge') for (const command of early) command.taken = !command.replaces && 'maybe';
 
   function accept(command: Command): boolean {
     const [current] = pending;
@@ -81,10 +80,13 @@ export function createCommandQueue(whenBusy: WhenBusy, changed: () => void, earl
     }
     pending.push(command);
     if (replaces || (prompt && whenBusy === 'switch')) current?.stop();
-    // Prompts join in their order.
-    const isNext = current && !current.isStopped && current.taken !== 'maybe' && offered === pending.length - 2;
-    if (isNext && prompt && whenBusy === 'merge' && runs().offer(prompt)) offered += 1;
-    if (current && prompt && !replaces && whenBusy === 'merge') command.taken = 'maybe'; // by another tab
+    if (current && prompt && !replaces && whenBusy === 'merge') {
+      // Prompts join in their order.
+      const isNext = !current.isStopped && current.taken !== 'maybe' && offered === pending.length - 2;
+      command.offeredTo = isNext ? runs().offer(prompt, !command.taken) : undefined;
+      if (command.offeredTo) offered += 1;
+      command.taken = 'maybe'; // by another tab
+    }
     changed();
     return true;
   }
@@ -154,10 +156,13 @@ export function createCommandQueue(whenBusy: WhenBusy, changed: () => void, earl
   };
 }
 
+/** Whether a command waits: the first one only until it is known whether a run has taken its prompt. */
+const waits = ({ taken, isStopped }: Command, at: number) => at > 0 || (taken === 'maybe' && !isStopped);
+
 /** The run of a command, when it is known that no other run has taken its prompt. */
 function settledRun(command: Command, runs: PromptTaker): Observable<never> {
-  const { prompt, taken, stopped } = command;
-  const settled = prompt && taken ? runs.settleLost(prompt, stopped) : EMPTY;
+  const { taken, offeredTo, stopped } = command;
+  const settled = taken ? runs.settleLost(offeredTo, stopped) : EMPTY;
   const run = defer(() => {
     if (command.taken === true || (taken && command.isStopped)) return EMPTY;
     command.taken = false;
@@ -167,8 +172,7 @@ function settledRun(command: Command, runs: PromptTaker): Observable<never> {
 }
 
 const notSubscribed = () =>
-  new ConfigurationError(
-    'options',
+  optionsError(
     'Nobody is subscribed to the conversation, or its prompts have completed.',
     'Subscribe to `view$` first. Pass prompts that do not complete, or none.',
   );

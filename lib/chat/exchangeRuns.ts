@@ -6,7 +6,7 @@ import type { RunOptions } from '../agent/runOptions.js';
 import { followingId } from '../transport/randomId.js';
 import type { QueuedPrompt, WhenBusy } from './commandQueue.js';
 import type { ConversationAgent } from './conversationAgent.js';
-import { earlierRun, historyOf, isLost, type Exchange, type Exchanges } from './exchanges.js';
+import { earlierRun, historyOf, isLost, lostOf, type Exchange, type Exchanges } from './exchanges.js';
 import { createFollow } from './followRun.js';
 import { createJoins } from './joinRuns.js';
 import type { PageTools } from './pageTools.js';
@@ -103,11 +103,13 @@ export function createExchangeRuns(
       waitingRuns.answers.next();
     },
 
-    /** Offers a prompt to the run that is executed. Returns whether there is one that has not ended. */
-    offer({ id, input }: QueuedPrompt): boolean {
-      const isTaken = prompts.observed;
+    /** Offers a prompt to the run that is executed. One that is not new may be with another run that has not ended. */
+    offer({ id, input }: QueuedPrompt, isNew: boolean): string | undefined {
+      const running = exchanges.open().filter(({ view }) => !isNew || view.status !== 'waiting');
+      const [run, ...others] = isNew ? running : [...running, ...lostOf(exchanges)];
+      if (!run || others.length > 0 || !prompts.observed) return undefined;
       prompts.next(messagesOf(input).map((message, index) => ({ ...message, id: followingId(id, index) })));
-      return isTaken;
+      return run.id;
     },
 
     cancel: (callId: string): void => cancel.next(callId),

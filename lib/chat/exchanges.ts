@@ -1,6 +1,6 @@
 import { hasAnswer, mergeAnswers, pickAnswers, type CallAnswers } from '../core/approval.js';
 import type { Checkpoint } from '../core/checkpoint.js';
-import { ConfigurationError } from '../core/errors.js';
+import { optionsError } from '../core/errors.js';
 import { omitUndefined, type JsonObject } from '../core/json/json.js';
 import type { Message } from '../core/message.js';
 import { reportUnhandled } from '../core/reportUnhandled.js';
@@ -82,6 +82,9 @@ type OfPath<T> = (exchange: Exchange, index: number, path: readonly Exchange[]) 
 /** Whether the page has given up the run of an exchange, which may go on at the service. */
 export const isLost = ({ lost, view }: Pick<Exchange, 'lost' | 'view'>): boolean =>
   lost !== undefined && view.status === 'failed';
+
+/** In all branches. */
+export const lostOf = (exchanges: Exchanges): readonly Exchange[] => exchanges.unsettled().filter(isLost);
 
 export const historyOf: OfPath<readonly Message[]> = (...at) => [...acceptedInput(...at), ...at[0].messages];
 
@@ -297,4 +300,4 @@ const withoutProgress = (exchange: Exchange): Exchange =>
   exchange.base ? { ...exchange, view: { ...exchange.base, status: 'sending' } } : exchange;
 
 const unknownId = (kind: string, id: string, hint: string) =>
-  new ConfigurationError('options', `The conversation has no ${kind} with the id "${id}".`, hint);
+  optionsError(`The conversation has no ${kind} with the id "${id}".`, hint);

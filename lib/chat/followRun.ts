@@ -177,7 +177,7 @@ const statusOf = (thrown: unknown): number => (isRecord(thrown) ? Number(thrown[
 const ends: readonly unknown[] = ['run_not_found', 'not_waiting', 'run_dead'];
 
 /** The answers are refused for what they are. After any other status, the same ones are sent again. */
-const misfits = [400, 409, 413, 422];
+const misfits = [400, 409, 413, 415, 422];
 
 /** What is left of answers: nothing (`over`), `kept` ones, or calls that wait for others. Undefined: not known. */
 function afterRefusal(
@@ -192,7 +192,8 @@ function afterRefusal(
   if (!isMisfit) return isOfPage(thrown) || name === 'RemoteRunError' ? 'kept' : undefined;
   const given = callsOf(base).filter((call) => hasAnswer(answers, call.id) && !isForPage(call, tools));
   const isGiven = (id: string) => given.some((call) => call.id === id);
-  if (given.length === 0) return 'kept'; // a tool of the page would answer the same
+  // A tool of the page would answer the same. After 409, another state of the run or the service may accept it.
+  if (given.length === 0) return statusOf(thrown) === 409 ? 'kept' : 'over';
   const view = changeCalls(base, (call) => (isGiven(call.id) ? { ...call, status: 'waiting' } : call));
   const rest = pickAnswers(answers, (id) => !isGiven(id));
   return { run, view, answers: rest, hasBegun: true, notice: noticeOf('not_answered', thrown) };

@@ -1,12 +1,12 @@
-import { concat, defer, EMPTY, merge, repeat, takeUntil, timer, type Observable } from 'rxjs';
-import type { QueuedPrompt } from './commandQueue.js';
+import { concat, defer, EMPTY, merge, NEVER, repeat, takeUntil, timer, type Observable } from 'rxjs';
 import type { ConversationAgent, RunNotifiers } from './conversationAgent.js';
-import { isLost, type Exchange, type Exchanges } from './exchanges.js';
+import { isLost, lostOf, type Exchange, type Exchanges } from './exchanges.js';
+import { TRIES } from './unsettledRuns.js';
 import { untilBroken, type Follow, type WaitingRuns } from './waitingRuns.js';
 import { failView, sendingView, shownMessages } from '../operators/view/view.js';
 import { awake } from '../transport/pageFetch.js';
 
-/** How often a lost run is read whose end decides whether a prompt is sent, in milliseconds. */
+/** How often a lost run is read, at first, whose end decides whether a prompt is sent, in milliseconds. */
 const READ_INTERVAL = 30_000;
 
 /** `start` sends the prompt of an exchange, and `resume` the answers to its calls. */
@@ -53,12 +53,12 @@ export function createJoins(
   const readLost = (lost: readonly Exchange[], stop: Observable<void>): Observable<unknown> =>
     merge(...lost.map(({ id }) => joinLost(id, stop, true)));
 
-  /** Completes when the lost runs before a prompt have told which prompts they have taken, or with `stop`. */
-  function settleLost({ beside }: QueuedPrompt, stop: Observable<void>): Observable<unknown> {
-    const last = exchanges.parentOf(beside);
-    const again = () => merge(awake(), notifiers.reconnect ?? EMPTY, timer(READ_INTERVAL)).pipe(takeUntil(stop));
-    const lost = () => exchanges.path(last).filter(isLost);
-    const delay = () => (lost().length > 0 ? again() : EMPTY);
+  /** Completes when the lost run of an exchange, or each, has told which prompts it has taken, or with `stop`. */
+  function settleLost(offeredTo: string | undefined, stop: Observable<void>): Observable<unknown> {
+    const again = (count: number) =>
+      merge(awake(), notifiers.reconnect ?? EMPTY, count < TRIES ? timer(READ_INTERVAL) : NEVER).pipe(takeUntil(stop));
+    const lost = () => lostOf(exchanges).filter(({ id }) => id === (offeredTo ?? id));
+    const delay = (count: number) => (lost().length > 0 ? again(count) : EMPTY);
     return defer(() => readLost(lost(), stop)).pipe(repeat({ delay }));
   }
 

@@ -1,6 +1,6 @@
 import { of, type Observable } from 'rxjs';
 import type { FinishChunk } from '../core/chunk.js';
-import { ConfigurationError } from '../core/errors.js';
+import { toolsError } from '../core/errors.js';
 import type { ToolProgressEvent, ToolResultEvent, ToolStartEvent, TurnMessageEvent } from '../core/event.js';
 import { modelMessage } from '../core/message.js';
 import type { Tool } from '../core/tool.js';
@@ -58,8 +58,7 @@ export function pageTools(tools: readonly Tool[]): PageTools {
 }
 
 const notExecutable = (name: string) =>
-  new ConfigurationError(
-    'tools',
+  toolsError(
     `The tool "${name}" of the page has no \`execute\`, or needs an approval.`,
     'Pass tools that this page executes. Calls of other tools wait for `decide` or `answer`.',
   );

@@ -4,7 +4,7 @@ import { marksOf, mergeSaved } from './mergeSaved.js';
 import { isSavedConversation, savedConversation, unreadableConversation } from './savedConversation.js';
 import type { SavedConversation } from './savedConversation.js';
 import { smallerSaved, type ReportError } from './smallerSaved.js';
-import { ConfigurationError, HttpError } from '../core/errors.js';
+import { HttpError, optionsError } from '../core/errors.js';
 import { isRecord, objectOrEmpty, tryParseJson } from '../core/json/json.js';
 import type { ChatPage, ChatSummary } from '../transport/chatSummary.js';
 import { addressOf, createRetryDelay, pageFetch, requireReconnection, statusError } from '../transport/pageFetch.js';
@@ -217,8 +217,7 @@ function readChat(value: unknown, url: string): OpenedChat {
 }
 
 const noChats = (url: string) =>
-  new ConfigurationError(
-    'options',
+  optionsError(
     `What answers at ${url} keeps no chats.`,
     'Give its `agentHandler` the option `chats: keepChats(...)` of rivulet/service.',
   );

@@ -1,4 +1,4 @@
-import { ConfigurationError } from '../core/errors.js';
+import { ConfigurationError, optionsError } from '../core/errors.js';
 import { isRecord, omitNull, tryParseJson, type JsonObject } from '../core/json/json.js';
 import { emptyView } from '../operators/view/view.js';
 import type { QueuedPrompt } from './commandQueue.js';
@@ -69,7 +69,7 @@ export function unreadableConversation(value: unknown): ConfigurationError {
   const [reason, nextStep] = isOfLaterRelease(value)
     ? ['a later release has saved it. It stays as it is.', 'Reload the page, so that it has that release, too.']
     : ['it was changed.', 'Pass what `save()` returned. The conversation starts without it.'];
-  return new ConfigurationError('options', `The saved conversation cannot be read: ${reason}`, nextStep);
+  return optionsError(`The saved conversation cannot be read: ${reason}`, nextStep);
 }
 
 const isExchange = (value: unknown): value is Readonly<Record<string, unknown>> =>

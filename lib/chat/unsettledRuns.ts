@@ -8,10 +8,10 @@ import { createViewFold } from '../operators/view/viewFold.js';
 import { cancelView, sendingView, shownMessages, type View } from '../operators/view/view.js';
 import { awake, SERVER } from '../transport/pageFetch.js';
 import { noticeOf, type ConversationAgent } from './conversationAgent.js';
-import { isLost, type Exchange, type Exchanges } from './exchanges.js';
+import { lostOf, type Exchange, type Exchanges } from './exchanges.js';
 
 /** The tries last for eight minutes, after the page has given up. */
-const TRIES = 20;
+export const TRIES = 20;
 
 /** Milliseconds for a stopped run to send its end. */
 const END_TIME = 10_000;
@@ -85,7 +85,7 @@ export function createUnsettledRuns(
     /** Stops the runs that the page has given up, but not those of `kept`. They are not joined again. */
     stopLost(kept: readonly Exchange[] = []): void {
       // One that is being stopped ends by itself.
-      const left = exchanges.unsettled().filter((one) => isLost(one) && !one.stopping && !kept.includes(one));
+      const left = lostOf(exchanges).filter((one) => !one.stopping && !kept.includes(one));
       for (const { id, view, run, lost } of left) {
         update(id, stoppedChange(view));
         stop(id, lost?.run ?? run);

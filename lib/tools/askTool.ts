@@ -1,5 +1,5 @@
 import { markAsking } from '../core/askingTool.js';
-import { ConfigurationError } from '../core/errors.js';
+import { toolsError } from '../core/errors.js';
 import type { RunEvent } from '../core/event.js';
 import type { JsonValue } from '../core/json/json.js';
 import type { ProviderOptions, ToolCallPart } from '../core/message.js';
@@ -89,8 +89,7 @@ function askedCall({ outer, idempotencyKey }: ToolContext): AskedCall {
 }
 
 const notInRun = () =>
-  new ConfigurationError(
-    'tools',
+  toolsError(
     'A tool that asks was executed outside of a run.',
     'Pass the context that `execute` receives, with its `outer`, or run the tool with `executeTools` or an agent.',
   );

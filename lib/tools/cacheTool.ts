@@ -1,7 +1,7 @@
 import { asyncScheduler, defer, of, share, tap, type Observable } from 'rxjs';
 import { asksInside, maybeAsks } from '../core/askingTool.js';
 import { callToolWrapper } from '../core/callWrapper.js';
-import { ConfigurationError } from '../core/errors.js';
+import { toolsError } from '../core/errors.js';
 import { canonicalJson } from '../core/json/canonical.js';
 import { toJson } from '../core/json/toJson.js';
 import type { JsonValue } from '../core/json/json.js';
@@ -74,8 +74,7 @@ const withoutQuestions = <T extends Tool>(tool: T): T => ({
 });
 
 const asksPerson = ({ name }: Tool) =>
-  new ConfigurationError(
-    'tools',
+  toolsError(
     `The tool "${name}" asks a person: its cache would give the answers of one call to another call.`,
     'Cache what the tool calls inside `once` instead.',
   );

@@ -1,5 +1,5 @@
 import { from, map, of, take, type Observable, type ObservableInput } from 'rxjs';
-import { ConfigurationError } from '../core/errors.js';
+import { toolsError } from '../core/errors.js';
 import { isRecord, nonEmptyString, type JsonObject } from '../core/json/json.js';
 import { toolCallsOf, type Message } from '../core/message.js';
 import { requireOptions } from '../core/requireOptions.js';
@@ -144,8 +144,7 @@ function foundNames(result: unknown): readonly string[] {
 
 function requireOtherNames(name: string, tools: readonly Tool[]): void {
   if (!tools.some((one) => one.name === name)) return;
-  throw new ConfigurationError(
-    'tools',
+  throw toolsError(
     `toolCatalogue: a tool of the catalogue is named "${name}", as the tool that searches.`,
     'Set the option "name" to another name.',
   );

@@ -136,7 +136,6 @@ export function fromServerSentEvents<E extends StreamEvent = RunEvent>(
               ...(lastEventId === undefined ? {} : { 'last-event-id': lastEventId }),
             }),
             body: hasJoined() ? '{}' : content,
-            redirect: 'manual', // `fetch` would send the conversation and the token to another host
           },
           readBody,
         ),

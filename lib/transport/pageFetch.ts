@@ -105,7 +105,7 @@ export function statusError({ status, headers }: Response, body = ''): HttpError
     {
       provider: SERVER,
       status,
-      retryable: isRetryableStatus(status),
+      retryable: isRetryableStatus(status) && code !== 'other_version', // which waits for another process
       retryAfter: retryAfter || undefined,
       providerCode: nonEmptyString(code),
       params: isJsonObject(params) ? params : undefined,
@@ -182,7 +182,9 @@ export function sendRequest<T>(
     out.add(() => {
       if (!isOver) controller.abort();
     });
-    new Promise<Response>((resolve) => resolve(fetch(address, { ...init, signal: controller.signal }))).then(
+    // Over a redirect, `fetch` would send the conversation and the token to another host.
+    const all = { ...init, redirect: 'manual', signal: controller.signal } as const;
+    new Promise<Response>((resolve) => resolve(fetch(address, all))).then(
       (response) => {
         if (out.closed) cancelStream(response.body);
         else defer(() => read(response)).subscribe(out);

@@ -7,7 +7,7 @@ function merging(takes: (prompt: string) => boolean) {
   const offered: string[] = [];
   const offer = ({ id }: QueuedPrompt) => {
     offered.push(id);
-    return takes(id);
+    return takes(id) ? 'run' : undefined;
   };
   const queue = createCommandQueue('merge', noop, [], () => ({ offer, settleLost: () => EMPTY }));
   const add = (input: string) => queue.add(createCommand(() => NEVER, { id: input, input }));

@@ -31,8 +31,8 @@ import { createServers, shutDown, type Handler } from '../support/services.js';
 import { mapStore } from '../support/stores.js';
 
 /** What the network does with a request that is on its way to the service. */
-type Fault = (right: () => Promise<Response>, method: string) => Promise<Response>;
-const down: Fault = () => Promise.reject(new TypeError('reset'));
+type Fault = (right: () => Promise<Response>, method: string, run: string | null) => Promise<Response>;
+const down = () => Promise.reject(new TypeError('reset'));
 /** The service has the first PATCH, and its answer is another one. */
 function answeredBy(answer: () => Promise<Response>): Fault {
   let count = 0;
@@ -74,14 +74,15 @@ interface WorldOptions extends AgentHandlerOptions {
 
 /** Processes with one store and one log, and pages. */
 function createWorld({ rounds = 1, pays = false, agent: agentOptions, ...options }: WorldOptions = {}) {
-  let tooling = new Subject<string>();
+  const toolings: Subject<string>[] = [];
   let calls = 0;
   const work = tool({
     name: 'work',
     description: 'Works.',
     execute: () => {
       calls += 1;
-      tooling = new Subject();
+      const tooling = new Subject<string>();
+      toolings.push(tooling);
       return tooling.pipe(take(1));
     },
   });
@@ -116,7 +117,7 @@ function createWorld({ rounds = 1, pays = false, agent: agentOptions, ...options
       cuts.push(cut);
       return breakable(response, cut);
     };
-    return fault(right, request.method);
+    return fault(right, request.method, request.headers.get('x-run-id'));
   };
   const agent = remoteAgent('http://service.test/', { fetch: network });
   return {
@@ -137,8 +138,11 @@ function createWorld({ rounds = 1, pays = false, agent: agentOptions, ...options
     cut() {
       for (const cut of cuts.splice(0)) cut.next();
     },
-    finish: () => tooling.next('worked'),
+    finish: () => toolings.at(-1)?.next('worked'),
+    finishAll: () => toolings.forEach((tooling) => tooling.next('worked')),
     silence: (silent: boolean) => (isSilent = silent),
+    /** The model calls the tool once more. */
+    workAgain: () => (rounds = calls + 1),
     /** The process is gone, and another one has its place. */
     kill(next: Handler = start()) {
       for (const [id, { record, version }] of store.records)
@@ -406,6 +410,143 @@ describe('a prompt that joins a run is asked once if the page', () => {
   });
 });
 
+/** What happens to the PATCH with the prompt. */
+const patches: Readonly<Record<string, () => Fault>> = {
+  'has arrived': () => (right) => right(),
+  'has arrived, and its answer is lost': () => answeredBy(() => Promise.reject(new TypeError('reset'))),
+  'has not arrived': () => (right, method) => (method === 'PATCH' ? down() : right()),
+};
+
+/** What happens while the run works. Returns the pages that are open at the end. */
+type Loss = (world: World, chat: Page, lose: (page: Page) => Promise<void>) => Promise<readonly Conversation[]>;
+const losses: Readonly<Record<string, Loss>> = {
+  'given up': (_, chat, lose) => lose(chat).then(() => [chat]),
+  async 'given up, and reloaded'(world, chat, lose) {
+    await lose(chat);
+    chat.close();
+    return [world.open(chat.save())];
+  },
+  async 'reloaded, and given up'(world, chat, lose) {
+    chat.close();
+    const again = world.open(chat.save());
+    await pass(100);
+    await lose(again);
+    return [again];
+  },
+  async 'given up in two tabs'(world, chat, lose) {
+    const second = world.open(chat.save());
+    await pass(100);
+    await lose(chat);
+    return [chat, second];
+  },
+  async 'given up, and the view is subscribed to again'(_, chat, lose) {
+    await lose(chat);
+    chat.close();
+    used.add(chat.view$.subscribe());
+    return [chat];
+  },
+};
+
+/** Requests of the model with the prompt. */
+const requestsWith = ({ requests }: World, text: string) =>
+  requests.filter((messages) => messages.map(messageText).includes(text));
+
+/** Starts a run that works, and another version beside it, which is selected and works, too, or ends at once. */
+async function beginVersions(world: World): Promise<Page> {
+  const chat = world.open();
+  chat.send('Write.');
+  await pass(100);
+  world.workAgain();
+  chat.regenerate();
+  await pass(100);
+  expect(chat.view.status).toBe('runningTools');
+  return chat;
+}
+
+describe('a prompt that was offered to the run of a version is asked once', () => {
+  const rows = Object.entries(patches).flatMap(([patch, fault]) =>
+    Object.entries(losses).flatMap(([loss, act]) => [0, 1].map((selected) => ({ patch, fault, loss, act, selected }))),
+  );
+  it.each(rows)('its PATCH $patch, the run is $loss, and $selected is selected', async ({ fault, act, selected }) => {
+    const world = createWorld({ rounds: 0 });
+    const chat = await beginVersions(world);
+    world.break(fault());
+    chat.send('Hurry.');
+    await pass(100);
+    chat.select(chat.view.exchanges[0]?.versions[selected] ?? '');
+    const pages = await act(world, chat, async (page) => {
+      world.break(down);
+      world.cut();
+      await pass(120_000);
+      expect(page.save().exchanges[1]?.lost).toBeDefined();
+      expect(page.view.queued).toEqual(['Hurry.']);
+      await finish(world);
+    });
+    world.heal();
+    for (const page of pages) page.reconnect();
+    await pass(60_000);
+    for (const page of pages) expect(page.view).toMatchObject({ status: 'idle', queued: [] });
+    expect(requestsWith(world, 'Hurry.')).toHaveLength(1);
+  });
+
+  /** A page with the states of two tabs: one has given up its run, if `isLost`; the run of the other one works. */
+  async function openTwo(world: World, isLost: boolean): Promise<Page> {
+    const chat = await beginVersions(world);
+    const common = chat.save();
+    chat.send('Hurry.');
+    await pass(100);
+    if (isLost) {
+      world.break(down);
+      world.cut();
+      await pass(120_000);
+      world.heal();
+    }
+    const first = chat.save();
+    chat.close();
+    world.workAgain();
+    const second = world.open({
+      ...common,
+      exchanges: common.exchanges.slice(0, 1),
+      selected: chat.view.exchanges[0]?.versions[0],
+    });
+    second.send('Other.');
+    await pass(100);
+    expect(second.view.status).toBe('runningTools');
+    second.close();
+    return world.open(mergeSaved(first, {}, second.save()));
+  }
+
+  it.each([false, true])('a page has two open runs, and the one with the prompt is lost: %s', async (isLost) => {
+    const world = createWorld({ rounds: 0 });
+    const page = await openTwo(world, isLost);
+    await pass(100);
+    world.finishAll();
+    await pass(60_000);
+    expect(page.view).toMatchObject({ queued: [] });
+    expect(requestsWith(world, 'Hurry.')).toHaveLength(1);
+  });
+
+  it('waits for no other run that was given up', async () => {
+    const world = createWorld({ rounds: 0 });
+    const chat = await beginVersions(world);
+    const [{ id: lost, versions: [first = ''] } = { id: '', versions: [] }] = chat.view.exchanges;
+    world.break(down);
+    world.cut();
+    await pass(120_000);
+    chat.select(first);
+    world.break((right, method, run) => (method === 'PATCH' || run === lost ? down() : right()));
+    world.workAgain();
+    chat.send('Other.');
+    await pass(100);
+    chat.send('Hurry.');
+    await pass(100);
+    world.finishAll();
+    await pass(60_000);
+    expect(chat.save().exchanges[1]?.lost).toBeDefined();
+    expect(textsOf(chat).at(-1)).toEqual(['Hurry.', 'Done.']);
+  });
+});
+
 describe('a run', () => {
   const id = 'a'.repeat(32);
   const prompt = (own: unknown = id, text = 'Hurry.') => ({ id: own, ...userMessage(text) });
@@ -597,12 +738,55 @@ describe('a prompt that may have joined a lost run', () => {
     expect(prompts).toEqual(asked.length > 0 ? asked : ['Write.']);
   });
 
+  it('is not offered to a lost run that is read before another one', async () => {
+    const world = createWorld();
+    const chat = await begin(world, 'Early.');
+    world.break(down);
+    world.cut();
+    await pass(120_000);
+    chat.close();
+    const page = world.open({ ...chat.save(), queued: [] });
+    const lost = page.view.exchanges[0]?.id;
+    const answered = new Subject<void>();
+    const patched: (string | null)[] = [];
+    world.break((right, method, run) => {
+      if (method === 'PATCH') patched.push(run);
+      return run === lost && method === 'POST' ? firstValueFrom(answered).then(right) : right();
+    });
+    page.send('Other.');
+    await pass(100);
+    page.send('Hurry.');
+    await pass(100);
+    expect(patched).not.toContain(lost);
+    answered.next();
+    await pass(100);
+    world.finishAll();
+    await pass(60_000);
+    expect(textsOf(page)).toEqual([
+      ['Write.', 'Early.', 'Done.'],
+      ['Other.', 'Done.'],
+      ['Hurry.', 'Done.'],
+    ]);
+    expect(patched).not.toContain(lost);
+  });
+
+  it('does not keep a saved version of that exchange waiting', async () => {
+    const world = createWorld();
+    const chat = await lose(world);
+    chat.close();
+    const id = 'e'.repeat(32);
+    const queued = [{ id, input: 'Other.', beside: chat.view.exchanges[0]?.id }];
+    const page = world.open({ ...chat.save(), queued });
+    await pass(100);
+    expect(page.view).toMatchObject({ queued: [], exchanges: [{ id }] });
+  });
+
   it('is sent as a run when that run has ended without it', async () => {
     const world = createWorld();
     const chat = world.open();
     chat.send('Write.');
     await pass(100);
-    world.break((right, method) => (method === 'PATCH' ? down(right, method) : right()));
+    world.break((right, method) => (method === 'PATCH' ? down() : right()));
     chat.send('Hurry.');
     await pass(100);
     world.break(down);

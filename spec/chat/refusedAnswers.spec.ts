@@ -1,8 +1,10 @@
-import { describe, expect, it } from '@jest/globals';
-import { filter, firstValueFrom, timer } from 'rxjs';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { filter, firstValueFrom, map, noop, timer } from 'rxjs';
 import * as z from 'zod';
 import { createAgent } from '../../lib/agent/createAgent.js';
-import { conversation, remoteAgent } from '../../lib/chat/index.js';
+import { conversation, pageTools, remoteAgent, type WhenBusy } from '../../lib/chat/index.js';
+import { messageText } from '../../lib/core/message.js';
+import { tool } from '../../lib/core/tool.js';
 import { createService } from '../../lib/service/createService.js';
 import { agentHandler } from '../../lib/service/http/agentHandler.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
@@ -131,7 +133,7 @@ describe('a request that is refused, by the service or by what stands before it'
       const refused = (await firstValueFrom(chat.view$.pipe(filter(isOver)))).exchanges[0];
       expect(state.refused).toBeGreaterThan(0);
       state.isRefusing = false;
-      if ([400, 409, 413, 422].includes(status)) {
+      if ([400, 409, 413, 415, 422].includes(status)) {
         expect(refused).toMatchObject({ status: 'waiting', notice: { code: 'not_answered', error: { status } } });
         expect(chat.view.waiting).toMatchObject([{ id: 'c1', status: 'waiting' }]);
         chat.decide('c1', approve);
@@ -220,6 +222,66 @@ describe('a request that is refused, by the service or by what stands before it'
       later.unsubscribe();
       end();
     }),
+  );
+});
+
+describe('the result of a tool of the page', () => {
+  let end: () => void = noop;
+  afterEach(() => end());
+
+  /** A page whose tool takes a second, and whose service refuses its results, until `accept` is called. */
+  function open(whenBusy: WhenBusy, refuse: () => Response) {
+    const shot = { name: 'shot', description: 'A picture of the page.' };
+    const model = scriptedModel(({ messages }) => (messages.length === 1 ? [toolCall('shot', {}, 'c1')] : 'Done.'));
+    const handler = agentHandler(createAgent({ model, tools: [tool(shot)] }));
+    const state = { isRefusing: true, refused: 0 };
+    const send: typeof fetch = (address, init) => {
+      const body = typeof init?.body === 'string' ? init.body : '';
+      if (!state.isRefusing || !body.includes('"resume"')) return handler(new Request(address, init));
+      state.refused += 1;
+      return Promise.resolve(refuse());
+    };
+    const tools = pageTools([tool({ ...shot, execute: () => timer(1000).pipe(map(() => 'Pixels.')) })]);
+    const chat = conversation(remoteAgent('http://service.test/chat', { fetch: send }), { whenBusy, tools });
+    const shown = chat.view$.subscribe();
+    end = () => {
+      shown.unsubscribe();
+      shutDown(handler);
+    };
+    return { chat, model, state };
+  }
+  const promptsOf = ({ requests }: ReturnType<typeof open>['model']) =>
+    requests.map(({ messages }) =>
+      messages
+        .filter(({ role }) => role === 'user')
+        .map(messageText)
+        .filter(Boolean),
+    );
+
+  it.each((['concat', 'merge'] as const).flatMap((whenBusy) => statuses.map((status) => ({ whenBusy, status }))))(
+    'is not sent without end, and the prompt behind it is: $whenBusy, $status',
+    ({ whenBusy, status }) =>
+      inVirtualTime(async () => {
+        const { chat, model, state } = open(whenBusy, () => refusalOf(status, 'ours'));
+        chat.send('Look.');
+        await firstValueFrom(chat.view$.pipe(filter((view) => view.status === 'runningTools')));
+        chat.send('Next.');
+        await firstValueFrom(timer(900_000));
+        const { refused } = state;
+        await firstValueFrom(timer(3_600_000));
+        expect(state.refused).toBe(refused);
+        const isFinal = [400, 413, 415, 422].includes(status);
+        const [first] = chat.view.exchanges;
+        expect(first).toMatchObject({ status: 'failed', error: { message: expect.stringMatching(/\w/) } });
+        expect(first?.isIncomplete).toBe(isFinal ? undefined : true);
+        if (isFinal) expect(refused).toBe(1);
+        expect(chat.view.queued).toEqual(whenBusy === 'merge' && !isFinal ? ['Next.'] : []);
+        state.isRefusing = false;
+        chat.reconnect();
+        await firstValueFrom(timer(60_000));
+        expect(chat.view).toMatchObject({ status: 'idle', queued: [] });
+        expect(promptsOf(model).filter((prompts) => prompts.at(-1) === 'Next.')).toHaveLength(1);
+      }, 10_000),
   );
 });
 

@@ -192,6 +192,18 @@ describe('an input that was refused', () => {
     expect(prompts(model.requests.at(-1)?.messages)).toEqual(['And now?']);
   });
 
+  it('an input that was answered is known to the model after a later one was refused', async () => {
+    const { agent, model } = createStateless(400);
+    const chat = open(agent);
+    chat.send('Hi');
+    await settled(chat, 1);
+    chat.send(userMessage([text, fileOf('image/png', 10)]));
+    expect((await settled(chat, 2)).exchanges[1]?.error).toMatchObject({ status: 400 });
+    chat.send('And now?');
+    expect((await settled(chat, 3)).status).toBe('idle');
+    expect(prompts(model.requests.at(-1)?.messages)).toEqual(['Hi', 'And now?']);
+  });
+
   it('an input whose request has failed for another reason is sent with the next prompt', async () => {
     const { agent, model, network } = createService(['Hi', 'offline']);
     const chat = open(agent);

@@ -61,9 +61,12 @@ describe.each([
   it('has this reason on the page, where it can be answered again', async () => {
     const { old, next } = start();
     let handler = old;
-    const chat = conversation(
-      remoteAgent('http://service.test/', { retries: 0, fetch: (url, init) => handler(new Request(url, init)) }),
-    );
+    let answers = 0;
+    const send: typeof fetch = (url, init) => {
+      if (String(init?.body).includes('"resume"')) answers += 1;
+      return handler(new Request(url, init));
+    };
+    const chat = conversation(remoteAgent('http://service.test/', { fetch: send }));
     const shown = chat.view$.subscribe();
     const until = (status: string) => firstValueFrom(chat.view$.pipe(filter((view) => view.status === status)));
     chat.send('Go.');
@@ -77,6 +80,7 @@ describe.each([
       status: 'waiting',
       notice: { code: 'not_answered', error: { providerCode: 'other_version', status: 409 } },
     });
+    expect(answers).toBe(1); // the reason is shown at once
     handler = old;
     chat.decide(id, { approve: true });
     await until('idle');

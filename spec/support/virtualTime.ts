@@ -1,10 +1,7 @@
 import { jest } from '@jest/globals';
 
-/** How far the timers jump at once, in milliseconds. */
-const STEP = 250;
-
-/** Awaits what a function begins, while the timers jump ahead. Only for work without I/O. */
-export async function inVirtualTime<T>(begin: () => Promise<T>): Promise<T> {
+/** Awaits what a function begins, while the timers jump ahead by `step` milliseconds. Only for work without I/O. */
+export async function inVirtualTime<T>(begin: () => Promise<T>, step = 250): Promise<T> {
   jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask', 'performance'] });
   const work = begin();
   const state = { isDone: false };
@@ -13,7 +10,7 @@ export async function inVirtualTime<T>(begin: () => Promise<T>): Promise<T> {
   try {
     while (!state.isDone) {
       for (let turns = 0; turns < 4; turns += 1) await new Promise((resolve) => setImmediate(resolve));
-      jest.advanceTimersByTime(STEP);
+      jest.advanceTimersByTime(step);
     }
     return await work;
   } finally {

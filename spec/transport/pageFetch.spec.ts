@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
-import { isObservable, of, retry, Subject, tap } from 'rxjs';
+import { isObservable, of, retry, Subject, tap, type Observable } from 'rxjs';
 import { HttpError } from '../../lib/core/errors.js';
 import type { Reconnection } from '../../lib/core/connectionEvents.js';
 import { fromServerSentEvents } from '../../lib/transport/fromServerSentEvents.js';
@@ -410,5 +410,20 @@ describe('what a person reads of a refused request', () => {
     expect(() => requireReconnection({ [name]: -1 })).toThrow(name);
     expect(() => requireReconnection({ [name]: NaN })).toThrow(name);
     expect(() => requireReconnection({ [name]: 0 })).not.toThrow();
+  });
+});
+
+describe('a redirect', () => {
+  it.each(['GET', 'PATCH', 'DELETE', 'PUT', 'POST'])('is not followed with the token to another host: %s', (method) => {
+    const sent: (RequestInit | undefined)[] = [];
+    const fetch = (_: unknown, init?: RequestInit) => {
+      sent.push(init);
+      return never(init?.signal ?? AbortSignal.abort());
+    };
+    const options = { fetch, headers: { authorization: 'Bearer token' } };
+    const request$: Observable<unknown> =
+      method === 'POST' ? fromServerSentEvents('/run', options, options) : pageFetch(options, '/run', { method });
+    request$.subscribe().unsubscribe();
+    expect(sent).toMatchObject([{ method, redirect: 'manual', headers: options.headers }]);
   });
 });

@@ -1,6 +1,6 @@
 import { inject, Injector, runInInjectionContext, type Provider } from '@angular/core';
 import type { ConversationAgent } from '../conversationAgent.js';
-import { ConfigurationError } from '../../core/errors.js';
+import { optionsError } from '../../core/errors.js';
 
 /** The token of the agent: a class, since `new InjectionToken()` would be a call when the module is loaded. */
 class ProvidedAgent {
@@ -77,8 +77,7 @@ export function injectAgent(): ConversationAgent {
 }
 
 const noAgent = () =>
-  new ConfigurationError(
-    'options',
+  optionsError(
     'No agent is provided.',
     "Add provideAgent(remoteAgent('/api/chat')) to the providers of the application, or pass the option `agent`.",
   );
