@@ -57,15 +57,12 @@ export const withoutRunFiles = (messages: readonly Message[]): readonly Message[
 
 /** Puts the files of earlier runs in the place of their addresses, each once: so they are not larger than these runs. */
 export function insertFiles(messages: readonly Message[], runs: ReadonlyMap<string, StoredRun>): readonly Message[] {
-  const files = new Map<StoredRun | undefined, readonly FilePart[]>();
+  const files = new Map([...runs].map(([id, { record }]) => [id, filesOf(record)] as const));
   const inserted = new Set<Part>();
   const insert = (part: Part): Part => {
     const named = part.type === 'file' ? readFileAddress(part.url ?? '') : undefined;
     if (!named) return part;
-    const run = runs.get(named.run);
-    const all = files.get(run) ?? (run ? filesOf(run.record) : []);
-    files.set(run, all);
-    const file = all[named.index];
+    const file = files.get(named.run)?.[named.index];
     if (file?.data === undefined) throw fileNotFound('A file of this prompt is no longer here. Attach it again.');
     if (inserted.has(file)) throw new RequestError(400, 'Name each file of earlier runs once.');
     inserted.add(file);
