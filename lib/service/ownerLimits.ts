@@ -6,7 +6,7 @@ import { requireNumber } from '../core/options.js';
 import { usageOfError } from '../core/usageOfError.js';
 import { createUsageCounter } from '../core/usageCounter.js';
 import { lateBody } from './http/readBody.js';
-import { later, RequestError } from './http/requestError.js';
+import { conversationTooLarge, later } from './http/requestError.js';
 import { OwnerUsage, type OwnerUsageOptions } from './ownerUsage.js';
 import type { RunLog, RunMessage } from './ports/runLog.js';
 import type { RunStore } from './ports/runStore.js';
@@ -90,8 +90,7 @@ export class OwnerLimits extends OwnerUsage {
         this.requireRoom(owner, bytes, held);
         size = bytes;
       };
-      const body = read(note).pipe(tap(() => (size = 0)));
-      return this.counted(owner, body.pipe(takeUntil(late)), held);
+      return this.counted(owner, takeUntil<T>(late)(read(note).pipe(tap(() => (size = 0)))), held);
     });
 
   /** Does work that holds bytes of an owner. It fails with 413 or 429 if there is no room for them. */
@@ -160,12 +159,7 @@ export const tooManyRuns = (max: number) =>
   });
 
 const tooLarge = (max: number) =>
-  new RequestError(
-    413,
-    `A run may have at most ${max} bytes, with the conversation before it. Start another one.`,
-    {},
-    { code: 'conversation_too_large', params: { max } },
-  );
+  conversationTooLarge(`A run may have at most ${max} bytes, with the conversation before it. Start another one.`, max);
 
 const tooMuch = (max: number) =>
   later(429, `The runs and requests of a user may have at most ${max} bytes. Ask again when one has ended.`, 5, {

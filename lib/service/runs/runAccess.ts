@@ -3,7 +3,7 @@ import { throwIfEmpty, type Observable, type ObservableInput } from 'rxjs';
 import { ConfigurationError } from '../../core/errors.js';
 import { estimateSize } from './estimateSize.js';
 import { inTime } from '../http/readBody.js';
-import { later, RequestError } from '../http/requestError.js';
+import { conversationTooLarge, later, RequestError } from '../http/requestError.js';
 import type { RunRecord, RunStore, StoredRun } from '../ports/runStore.js';
 import { settled } from '../../core/settled.js';
 import type { Client } from '../client.js';
@@ -28,11 +28,9 @@ export function sizeOfHistory(record: RunRecord): number {
 }
 
 const tooLong = (max: number) =>
-  new RequestError(
-    413,
+  conversationTooLarge(
     `The conversation has more than ${max} bytes. Start another one, or send fewer earlier runs.`,
-    {},
-    { code: 'conversation_too_large', params: { max } },
+    max,
   );
 
 const lateContext = () => later(503, 'The service could not identify the client in time. Ask again.');

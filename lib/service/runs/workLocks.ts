@@ -1,4 +1,4 @@
-import { defer, filter, finalize, ignoreElements, of, retry, startWith, Subject, take, throwError } from 'rxjs';
+import { defer, filter, finalize, ignoreElements, of, retry, startWith, Subject, take, tap, throwError } from 'rxjs';
 import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
 import { createSemaphore, type Semaphore } from '../../core/semaphore.js';
 import { RunTakenError } from './runErrors.js';
@@ -49,11 +49,7 @@ export class WorkLocks {
         this.locks.set(key, lock);
         lock.users += 1;
         this.open.set(place, key);
-        const held = defer(() => {
-          lock.holder = place;
-          return work;
-        });
-        return held.pipe(lock.queue.limit());
+        return work.pipe(tap({ subscribe: () => (lock.holder = place) }), lock.queue.limit());
       });
   }
 

@@ -73,7 +73,7 @@ export class ChatRuns<C> {
 
   /** Two chats for each new one, so that a long run hides none of them. */
   private removeEnded(): void {
-    for (const [key, chat] of oldest(this.chats, 2)) {
+    for (const [key, chat] of [...this.chats].slice(0, 2)) {
       this.chats.delete(key);
       if (this.kernel.runOf(chat.runId, chat.owner)) this.chats.set(key, chat);
     }
@@ -99,10 +99,4 @@ interface Started {
   readonly plan: RunPlan;
   readonly grace: number;
   readonly keep: number;
-}
-
-function oldest<K, V>(map: ReadonlyMap<K, V>, count: number): (readonly [K, V])[] {
-  const entries: (readonly [K, V])[] = [];
-  for (const entry of map) if (entries.push(entry) === count) break;
-  return entries;
 }
