@@ -1,4 +1,4 @@
-import { asyncScheduler, catchError, concat, concatMap, defer, from, map, mergeMap, of } from 'rxjs';
+import { asyncScheduler, bufferCount, catchError, concat, concatMap, defer, from, map, mergeMap, of } from 'rxjs';
 import { subscribeOn, take, throwIfEmpty, timeout, type Observable, type ObservableInput } from 'rxjs';
 import { requireNumber } from '../../core/options.js';
 import type { ChatPage } from '../../transport/chatSummary.js';
@@ -34,8 +34,9 @@ const DEFAULT_MAX_BYTES = 4_194_304;
 const DEFAULT_MAX_CHATS = 500;
 /** How long the title of a new chat may take, in milliseconds. Less than a request may take. */
 const TITLE_TIME = 20_000;
-/** One of so many deletions waits a moment, so that others are served: a chat may name as many runs as it has room. */
 const DELETES_AT_ONCE = 16;
+/** Other requests are served after so many: a chat may name as many runs as have room in it. */
+const DELETES_IN_A_ROW = 256;
 
 /**
  * Keeps the chats of the users of an `agentHandler`, so that each can be listed and opened on another device.
@@ -181,10 +182,13 @@ const removeChat: Answer<unknown> = ({ id, client: { owner }, service, chats }) 
     .retry(id, owner, ({ record, version }) =>
       concat(
         from(runsOf(record.saved)).pipe(
-          mergeMap((run, number) => {
-            const deleted = service.deleteRun(run, owner);
-            return number % DELETES_AT_ONCE === 0 ? deleted.pipe(subscribeOn(asyncScheduler)) : deleted;
-          }, DELETES_AT_ONCE),
+          bufferCount(DELETES_IN_A_ROW),
+          concatMap((runs) =>
+            from(runs).pipe(
+              subscribeOn(asyncScheduler), // one timer at a time: several would keep Node from reading its sockets
+              mergeMap((run) => service.deleteRun(run, owner), DELETES_AT_ONCE),
+            ),
+          ),
         ),
         defer(() => chats.store.put(deletedMark(record, asyncScheduler.now()), version)),
       ),
