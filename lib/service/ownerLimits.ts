@@ -1,5 +1,4 @@
-import { concat, defer, finalize, Subject, takeUntil, tap } from 'rxjs';
-import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
+import { concat, defer, finalize, Subject, takeUntil, tap, type MonoTypeOperatorFunction, type Observable } from 'rxjs';
 import type { Checkpoint } from '../core/checkpoint.js';
 import type { StreamEvent } from '../core/event.js';
 import { requireNumber } from '../core/options.js';

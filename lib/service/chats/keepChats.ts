@@ -37,6 +37,8 @@ const TITLE_TIME = 20_000;
 const DELETES_AT_ONCE = 16;
 /** Other requests are served after so many: a chat may name as many runs as have room in it. */
 const DELETES_IN_A_ROW = 256;
+/** In milliseconds. Node does not read its sockets before a timer that is due already. */
+const PAUSE = 5;
 
 /**
  * Keeps the chats of the users of an `agentHandler`, so that each can be listed and opened on another device.
@@ -185,7 +187,7 @@ const removeChat: Answer<unknown> = ({ id, client: { owner }, service, chats }) 
           bufferCount(DELETES_IN_A_ROW),
           concatMap((runs) =>
             from(runs).pipe(
-              subscribeOn(asyncScheduler), // one timer at a time: several would keep Node from reading its sockets
+              subscribeOn(asyncScheduler, PAUSE),
               mergeMap((run) => service.deleteRun(run, owner), DELETES_AT_ONCE),
             ),
           ),
