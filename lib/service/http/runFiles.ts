@@ -55,7 +55,7 @@ export const withoutRunFiles = (messages: readonly Message[]): readonly Message[
     }))
     .filter(({ parts }) => parts.length > 0);
 
-/** Puts the files of earlier runs in the place of their addresses, each once: so they are not larger than these runs. */
+/** Puts the files of earlier runs in the place of their addresses, each once: they are not larger than these runs. */
 export function insertFiles(messages: readonly Message[], runs: ReadonlyMap<string, StoredRun>): readonly Message[] {
   const files = new Map([...runs].map(([id, { record }]) => [id, filesOf(record)] as const));
   const inserted = new Set<Part>();
