@@ -62,12 +62,7 @@ export function createDeadLetters(
         () => ({ state: 'running', failures: undefined, reason: undefined, failure: undefined }),
         (record, version) =>
           (runs?.resume(record) ?? EMPTY).pipe(
-            catchError((thrown: unknown) =>
-              concat(
-                store.put(record, version).pipe(mergeMap(() => EMPTY)),
-                throwError(() => thrown),
-              ),
-            ),
+            catchError((thrown: unknown) => store.put(record, version).pipe(concatMap(() => throwError(() => thrown)))),
           ),
       ),
     discard: (id) =>

@@ -161,8 +161,8 @@ export class Kernel<C> implements OwnerData {
   }
 
   /** Tries the work for an id after earlier work for it: no two requests of this process change a record at once. */
-  locked<T>(id: string, { owner }: Client<C>, work: () => Observable<T>): Observable<T> {
-    return this.tried(work).pipe(this.locks.locked(id, owner));
+  locked<T>(id: string, { owner }: Client<C>, work: () => Observable<T>, place?: number): Observable<T> {
+    return this.tried(work).pipe(this.locks.locked(id, owner, place));
   }
 
   /** Executes a run, and emits it when its record is written. Its id may differ from that of the record. */

@@ -1,10 +1,11 @@
-import { concat, defer, finalize, tap, type MonoTypeOperatorFunction, type Observable } from 'rxjs';
+import { concat, defer, finalize, Subject, takeUntil, tap, type MonoTypeOperatorFunction, type Observable } from 'rxjs';
 import type { Checkpoint } from '../core/checkpoint.js';
 import type { StreamEvent } from '../core/event.js';
 import { requireNumber } from '../core/options.js';
 import { usageOfError } from '../core/usageOfError.js';
 import { createUsageCounter } from '../core/usageCounter.js';
-import { later, RequestError } from './http/requestError.js';
+import { lateBody } from './http/readBody.js';
+import { conversationTooLarge, later } from './http/requestError.js';
 import { OwnerUsage, type OwnerUsageOptions } from './ownerUsage.js';
 import type { RunLog, RunMessage } from './ports/runLog.js';
 import type { RunStore } from './ports/runStore.js';
@@ -30,7 +31,7 @@ export interface OwnerLimitOptions extends OwnerUsageOptions {
    * their input, the conversation before them, and what joined them. Another request is rejected with 429, and one that
    * alone has more with 413: no run has more than this, so choose at least `maxHistoryBytes` and `maxBodyBytes`
    * together. The requests of `useChat` that arrive count together, since each names its chat, and so its user, at its
-   * end. Default: 64 MiB.
+   * end: a later one takes the room of the oldest, which is answered with 408. Default: 64 MiB.
    */
   readonly maxOwnerBytes?: number | undefined;
 }
@@ -44,6 +45,8 @@ const DEFAULT_WAITING_BYTES = 8_388_608;
 interface Held {
   readonly isRun: boolean;
   readonly bytes: () => number;
+  /** Ends a request that arrives. */
+  readonly end?: () => void;
 }
 
 export class OwnerLimits extends OwnerUsage {
@@ -79,12 +82,14 @@ export class OwnerLimits extends OwnerUsage {
   readonly receive = <T>(owner: string | undefined, read: (note: (bytes: number) => void) => Observable<T>) =>
     defer(() => {
       let size = 0;
+      const late = new Subject<never>();
+      const held = { isRun: false, bytes: () => size, end: () => late.error(lateBody()) };
       const note = (bytes: number) => {
         size = 0;
-        this.requireRoom(owner, bytes);
+        this.requireRoom(owner, bytes, held);
         size = bytes;
       };
-      return this.counted(owner, read(note).pipe(tap(() => (size = 0))), { isRun: false, bytes: () => size });
+      return this.counted(owner, takeUntil<T>(late)(read(note).pipe(tap(() => (size = 0)))), held);
     });
 
   /** Does work that holds bytes of an owner. It fails with 413 or 429 if there is no room for them. */
@@ -132,9 +137,16 @@ export class OwnerLimits extends OwnerUsage {
     );
   }
 
-  private requireRoom(owner: string | undefined, bytes: number): void {
+  /** Requests whose owner is not known make room for a later one, the oldest first: nobody can keep it from users. */
+  private requireRoom(owner: string | undefined, bytes: number, own?: Held): void {
     if (bytes > this.maxBytes) throw tooLarge(this.maxBytes);
-    const total = [...(this.owners.get(owner) ?? [])].reduce((sum, held) => sum + held.bytes(), bytes);
+    const all = [...(this.owners.get(owner) ?? [])];
+    let total = all.reduce((sum, held) => sum + held.bytes(), bytes);
+    for (const older of owner === undefined ? all : []) {
+      if (total <= this.maxBytes || older === own) break;
+      total -= older.bytes();
+      older.end?.();
+    }
     if (total > this.maxBytes) throw tooMuch(this.maxBytes);
   }
 }
@@ -146,12 +158,7 @@ export const tooManyRuns = (max: number) =>
   });
 
 const tooLarge = (max: number) =>
-  new RequestError(
-    413,
-    `A run may have at most ${max} bytes, with the conversation before it. Start another one.`,
-    {},
-    { code: 'conversation_too_large', params: { max } },
-  );
+  conversationTooLarge(`A run may have at most ${max} bytes, with the conversation before it. Start another one.`, max);
 
 const tooMuch = (max: number) =>
   later(429, `The runs and requests of a user may have at most ${max} bytes. Ask again when one has ended.`, 5, {

@@ -115,7 +115,7 @@ export function agUiRun<C>(
     rejectForbiddenEdits(answers?.decisions, options);
     requireFileUrls(answers?.results, options);
     if (!answers) return begin(concat(save(undefined), of(start)));
-    const prompts = newPrompts(request, asArray(stored.record.protocol?.['prompts']));
+    const prompts = newPrompts(request, new Set(asArray(stored.record.protocol?.['prompts'])));
     const executed = kernel.executor.execute({
       record: { ...stored.record, checkpoint: undefined },
       stored,
@@ -130,9 +130,9 @@ export function agUiRun<C>(
             context,
             ...controls,
             ...answers,
-            ...(prompts.length > 0 ? { prompts } : {}),
+            ...(prompts.size > 0 ? { prompts } : {}),
           })
-          .pipe(filter((event) => !(isMessage(event) && prompts.includes(event.message)))), // the client has them
+          .pipe(filter((event) => !(isMessage(event) && prompts.has(event.message)))), // the client has them
     });
     return checkAnswers(kernel, owner, checkpoint, answers, executed, agent);
   };
@@ -153,10 +153,10 @@ export function agUiRun<C>(
 }
 
 /** Returns the messages that the user sent after the answers. A client may repeat its prompts without what followed. */
-function newPrompts({ messages }: RunAgentInput, known: readonly unknown[]): readonly Message[] {
+function newPrompts({ messages }: RunAgentInput, known: ReadonlySet<unknown>): ReadonlySet<Message> {
   const end = messages.findLastIndex(({ role }) => role === 'assistant' || role === 'tool');
-  const isNew = ({ role, id }: AgUiMessage) => role === 'user' && !known.includes(id);
-  return fromAgUiMessages(messages.slice(end + 1).filter(isNew));
+  const isNew = ({ role, id }: AgUiMessage) => role === 'user' && !known.has(id);
+  return new Set(fromAgUiMessages(messages.slice(end + 1).filter(isNew)));
 }
 
 /** A client may offer a tool whose name the server has. */

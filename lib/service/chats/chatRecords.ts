@@ -1,10 +1,21 @@
-import { concatMap, defer, EMPTY, ignoreElements, map, of, toArray, type Observable } from 'rxjs';
+import {
+  catchError,
+  concatMap,
+  defer,
+  EMPTY,
+  ignoreElements,
+  map,
+  of,
+  throwError,
+  toArray,
+  type Observable,
+} from 'rxjs';
 import { RequestError } from '../http/requestError.js';
 import { allPages } from '../runs/allPages.js';
+import { requireDone } from '../runs/changeRecord.js';
+import { RunTakenError } from '../runs/runErrors.js';
+import { retryTaken } from '../runs/workLocks.js';
 import type { ChatRecord, ChatStore, StoredChat } from './chatStore.js';
-
-/** How many times a change is tried again after another request changed the chat in the meantime. */
-const MAX_RETRIES = 5;
 
 /** The chats of a store that the service has guarded, each for its owner only. */
 export class ChatRecords {
@@ -26,22 +37,11 @@ export class ChatRecords {
   }
 
   /** Does `work` with a chat until it emits true: false says that another request has changed the chat. */
-  retry(
-    id: string,
-    owner: string,
-    work: (chat: StoredChat) => Observable<boolean>,
-    retriesLeft = MAX_RETRIES,
-  ): Observable<StoredChat> {
+  retry(id: string, owner: string, work: (chat: StoredChat) => Observable<boolean>): Observable<StoredChat> {
     return this.found(id, owner).pipe(
-      concatMap((chat) =>
-        work(chat).pipe(
-          concatMap((isDone) => {
-            if (isDone) return of(chat);
-            if (retriesLeft === 0) throw busy();
-            return this.retry(id, owner, work, retriesLeft - 1);
-          }),
-        ),
-      ),
+      concatMap((chat) => work(chat).pipe(requireDone(chat))),
+      retryTaken(),
+      catchError((thrown: unknown) => throwError(() => (thrown instanceof RunTakenError ? busy() : thrown))),
     );
   }
 

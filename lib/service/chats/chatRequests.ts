@@ -32,7 +32,11 @@ export const defaultTitle = (prompt: string): string => shorten(prompt, DEFAULT_
 
 function shorten(text: string, length: number): string {
   const line = text.trim().split(/[\r\n]/, 1)[0] ?? '';
-  const characters = Array.from(line.replaceAll(/\p{Cc}/gu, ' ').trim()); // no half of a pair of surrogates
+  const start = line
+    .replaceAll(/\p{Cc}/gu, ' ')
+    .trim()
+    .slice(0, 2 * length + 2); // a line may have megabytes
+  const characters = Array.from(start); // no half of a pair of surrogates
   return characters.length > length ? `${characters.slice(0, length - 1).join('')}…` : characters.join('');
 }
 
@@ -50,9 +54,11 @@ export function promptOf({ exchanges }: JsonObject): string {
     .join('\n');
 }
 
-/** The runs of a chat: also those that its page has lost, and those that it could not stop. */
-export const runsOf = ({ exchanges }: JsonObject): readonly string[] =>
-  (Array.isArray(exchanges) ? exchanges : []).flatMap((exchange) => {
-    const { run, lost, stopping } = objectOrEmpty(exchange);
-    return [run, objectOrEmpty(lost)['run'], stopping].filter(isUnguessable);
-  });
+/** The runs of a chat, each once: also those that its page has lost, and those that it could not stop. */
+export const runsOf = ({ exchanges }: JsonObject): ReadonlySet<string> =>
+  new Set(
+    (Array.isArray(exchanges) ? exchanges : []).flatMap((exchange) => {
+      const { run, lost, stopping } = objectOrEmpty(exchange);
+      return [run, objectOrEmpty(lost)['run'], stopping].filter(isUnguessable);
+    }),
+  );

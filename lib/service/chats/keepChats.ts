@@ -1,5 +1,5 @@
-import { asyncScheduler, catchError, concat, concatMap, defer, from, map, mergeMap, of } from 'rxjs';
-import { take, throwIfEmpty, timeout, type Observable, type ObservableInput } from 'rxjs';
+import { asyncScheduler, bufferCount, catchError, concat, concatMap, defer, from, map, mergeMap, of } from 'rxjs';
+import { subscribeOn, take, throwIfEmpty, timeout, type Observable, type ObservableInput } from 'rxjs';
 import { requireNumber } from '../../core/options.js';
 import type { ChatPage } from '../../transport/chatSummary.js';
 import { ChatRecords, deletedMark, isDeleted, notFound } from './chatRecords.js';
@@ -35,6 +35,10 @@ const DEFAULT_MAX_CHATS = 500;
 /** How long the title of a new chat may take, in milliseconds. Less than a request may take. */
 const TITLE_TIME = 20_000;
 const DELETES_AT_ONCE = 16;
+/** Other requests are served after so many: a chat may name as many runs as have room in it. */
+const DELETES_IN_A_ROW = 256;
+/** In milliseconds. Node does not read its sockets before a timer that is due already. */
+const PAUSE = 5;
 
 /**
  * Keeps the chats of the users of an `agentHandler`, so that each can be listed and opened on another device.
@@ -179,7 +183,15 @@ const removeChat: Answer<unknown> = ({ id, client: { owner }, service, chats }) 
   chats
     .retry(id, owner, ({ record, version }) =>
       concat(
-        from(runsOf(record.saved)).pipe(mergeMap((run) => service.deleteRun(run, owner), DELETES_AT_ONCE)),
+        from(runsOf(record.saved)).pipe(
+          bufferCount(DELETES_IN_A_ROW),
+          concatMap((runs) =>
+            from(runs).pipe(
+              subscribeOn(asyncScheduler, PAUSE),
+              mergeMap((run) => service.deleteRun(run, owner), DELETES_AT_ONCE),
+            ),
+          ),
+        ),
         defer(() => chats.store.put(deletedMark(record, asyncScheduler.now()), version)),
       ),
     )

@@ -28,9 +28,11 @@ export const readBody = (request: Request, maxBytes: number, note?: (bytes: numb
         return text + decoder.decode(bytes, { stream: true });
       }, ''),
       map((text) => requireFewValues(text + decoder.decode())),
-      inTime(() => new RequestError(408, 'The body of the request did not arrive in time. Send it again.')),
+      inTime(lateBody),
     );
   });
+
+export const lateBody = () => new RequestError(408, 'The body of the request did not arrive in time. Send it again.');
 
 /** The densest chat of 4 MiB has fewer. With millions of them, the service answers nobody for half a minute. */
 const MAX_VALUES = 500_000;

@@ -36,6 +36,9 @@ export function refusal(thrown: unknown, onError: (thrown: unknown) => void): Re
 export const later = (status: 429 | 503, message: string, seconds = 5, refused?: Refusal) =>
   new RequestError(status, message, { 'retry-after': String(seconds) }, refused);
 
+export const conversationTooLarge = (message: string, max: number) =>
+  new RequestError(413, message, {}, { code: 'conversation_too_large', params: { max } });
+
 /** The answer to a request for a run that another process executes. */
 export const elsewhere = () => later(503, 'Another process executes this run. Ask again.');
 

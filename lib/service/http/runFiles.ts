@@ -8,8 +8,8 @@ import type { RunRecord, StoredRun } from '../ports/runStore.js';
 /** Types that a browser shows without executing anything. Others are downloaded: the page may have sent any type. */
 const shownTypes = /^(?:image\/(?:png|jpeg|gif|webp|avif)|(?:audio|video)\/[\w.+-]+)$/;
 
-const fileOf = ({ input, result, failure }: RunRecord, index: number): FilePart | undefined =>
-  filesIn([...input, ...((result ?? failure)?.messages ?? [])])[index];
+const filesOf = ({ input, result, failure }: RunRecord): readonly FilePart[] =>
+  filesIn([...input, ...((result ?? failure)?.messages ?? [])]);
 
 /** Answers a request for a file of a run. */
 export const fileResponse = (
@@ -17,7 +17,7 @@ export const fileResponse = (
   owner: string,
   access: Pick<RunAccess<unknown>, 'find'>,
 ): Observable<Response> =>
-  access.find(file.run, owner).pipe(map((run) => toResponse(run && fileOf(run.record, file.index))));
+  access.find(file.run, owner).pipe(map((run) => toResponse(run && filesOf(run.record)[file.index])));
 
 function toResponse(file: FilePart | undefined): Response {
   const bytes = file?.data === undefined ? undefined : bytesOf(file.data);
@@ -55,14 +55,17 @@ export const withoutRunFiles = (messages: readonly Message[]): readonly Message[
     }))
     .filter(({ parts }) => parts.length > 0);
 
-/** Puts the files of earlier runs in the place of their addresses. */
+/** Puts the files of earlier runs in the place of their addresses, each once: they are not larger than these runs. */
 export function insertFiles(messages: readonly Message[], runs: ReadonlyMap<string, StoredRun>): readonly Message[] {
+  const files = new Map([...runs].map(([id, { record }]) => [id, filesOf(record)] as const));
+  const inserted = new Set<Part>();
   const insert = (part: Part): Part => {
     const named = part.type === 'file' ? readFileAddress(part.url ?? '') : undefined;
     if (!named) return part;
-    const run = runs.get(named.run);
-    const file = run && fileOf(run.record, named.index);
+    const file = files.get(named.run)?.[named.index];
     if (file?.data === undefined) throw fileNotFound('A file of this prompt is no longer here. Attach it again.');
+    if (inserted.has(file)) throw new RequestError(400, 'Name each file of earlier runs once.');
+    inserted.add(file);
     return file;
   };
   return messages.map((message) => ({ ...message, parts: message.parts.map(insert) }));

@@ -29,9 +29,9 @@ export const checkAnswers = <C, T>(
     ignoreElements(),
     catchError((thrown: unknown) => {
       if (!(thrown instanceof ConfigurationError)) throw thrown;
-      if (thrown.subject !== 'checkpoint') throw invalidAnswers(thrown);
-      if (kernel.durable) return EMPTY; // the run is parked for another version of the code
-      throw otherVersion(thrown);
+      const isOtherVersion = thrown.subject === 'checkpoint';
+      if (isOtherVersion && kernel.durable) return EMPTY; // the run is parked for another version of the code
+      throw Object.assign(isOtherVersion ? otherVersion() : invalidAnswers(), { cause: thrown });
     }),
   );
   const asked = (checkpoint.open?.waiting ?? []).filter(({ id }) => hasAnswer(answers, id));
@@ -39,15 +39,9 @@ export const checkAnswers = <C, T>(
   return concat(checked, isCounted ? kernel.limits.countPrompt(owner, work) : work);
 };
 
-const otherVersion = (cause: ConfigurationError) =>
-  Object.assign(
-    new RequestError(409, 'This run waits for another version of the service.', {}, { code: 'other_version' }),
-    { cause },
-  );
+const otherVersion = () =>
+  new RequestError(409, 'This run waits for another version of the service.', {}, { code: 'other_version' });
 
 /** The sentence names no tool or schema: the cause does, for a caller on the server. */
-const invalidAnswers = (cause: ConfigurationError) =>
-  Object.assign(
-    new RequestError(400, 'The answers do not fit the calls that wait: an id, a decision or a result is not valid.'),
-    { cause },
-  );
+const invalidAnswers = () =>
+  new RequestError(400, 'The answers do not fit the calls that wait: an id, a decision or a result is not valid.');

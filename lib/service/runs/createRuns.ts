@@ -177,6 +177,11 @@ export function createRegistry(
     removeExpired(id); // it may be kept for a shorter time than those before it
     return entries.get(id);
   };
+  const tell = (id: string, act: (entry: Entry) => void): boolean => {
+    const entry = find(id);
+    if (entry) act(entry);
+    return entry !== undefined;
+  };
   const start = <E extends StreamEvent>(create: CreateRun<E>, id = randomId(), own: RunTimes = {}) => {
     const known = find(id);
     if (known) return { id, run: known.run as LoggedRun<E> };
@@ -208,16 +213,8 @@ export function createRegistry(
     find,
     get: (id) => find(id)?.run,
     attach: (id, after) => find(id)?.run.envelopes(after) ?? throwError(() => new RunNotFoundError()),
-    stop(id) {
-      const entry = find(id);
-      entry?.stop.next();
-      return entry !== undefined;
-    },
-    cancel(id, call) {
-      const entry = find(id);
-      entry?.cancel.next(call);
-      return entry !== undefined;
-    },
+    stop: (id) => tell(id, ({ stop }) => stop.next()),
+    cancel: (id, call) => tell(id, ({ cancel }) => cancel.next(call)),
     stopOwner: (owner) =>
       defer(() => {
         const own = [...entries.values()].filter((entry) => entry.owner === owner);

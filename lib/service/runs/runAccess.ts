@@ -3,7 +3,7 @@ import { throwIfEmpty, type Observable, type ObservableInput } from 'rxjs';
 import { ConfigurationError } from '../../core/errors.js';
 import { estimateSize } from './estimateSize.js';
 import { inTime } from '../http/readBody.js';
-import { later, RequestError } from '../http/requestError.js';
+import { conversationTooLarge, later, RequestError } from '../http/requestError.js';
 import type { RunRecord, RunStore, StoredRun } from '../ports/runStore.js';
 import { settled } from '../../core/settled.js';
 import type { Client } from '../client.js';
@@ -12,7 +12,8 @@ import { OWNERS } from '../ownerUsage.js';
 import { changeRecord } from './changeRecord.js';
 import { requireSync } from '../../core/options.js';
 
-/** How many records are read at a time for one request. */
+/** How many records are read for one request, and how many of them at a time. */
+const MAX_READS = 2000;
 const READS_AT_ONCE = 16;
 
 /** The sizes of records: a store in memory returns the same one each time. */
@@ -27,11 +28,9 @@ export function sizeOfHistory(record: RunRecord): number {
 }
 
 const tooLong = (max: number) =>
-  new RequestError(
-    413,
+  conversationTooLarge(
     `The conversation has more than ${max} bytes. Start another one, or send fewer earlier runs.`,
-    {},
-    { code: 'conversation_too_large', params: { max } },
+    max,
   );
 
 const lateContext = () => later(503, 'The service could not identify the client in time. Ask again.');
@@ -93,12 +92,14 @@ export class RunAccess<C> {
     );
   }
 
-  /** The records with these ids. It fails with a RequestError 413 if they have more than the allowed bytes. */
+  /** The records with these ids. It fails with a RequestError 413 if they are too many, or have too many bytes. */
   findAll(ids: readonly string[], owner: string): Observable<ReadonlyMap<string, StoredRun>> {
     return defer(() => {
       const all = new Map<string, StoredRun>();
+      const unique = new Set(ids);
+      if (unique.size > MAX_READS) throw new RequestError(413, `Name at most ${MAX_READS} earlier runs.`);
       let size = 0;
-      return from(new Set(ids)).pipe(
+      return from(unique).pipe(
         mergeMap((id) => this.find(id, owner), READS_AT_ONCE),
         tap((stored) => {
           if (!stored) return;

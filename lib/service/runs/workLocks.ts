@@ -1,4 +1,4 @@
-import { defer, filter, finalize, ignoreElements, of, retry, startWith, Subject, take, throwError } from 'rxjs';
+import { defer, filter, finalize, ignoreElements, of, retry, startWith, Subject, take, tap, throwError } from 'rxjs';
 import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
 import { createSemaphore, type Semaphore } from '../../core/semaphore.js';
 import { RunTakenError } from './runErrors.js';
@@ -8,34 +8,48 @@ const WORK_RETRIES = 5;
 
 interface Lock {
   readonly queue: Semaphore;
-  /** One for each request that does work, or waits for it. */
-  readonly users: Set<object>;
-  isStopped: boolean;
+  /** How many requests do work, or wait for it. */
+  users: number;
+  /** The place of the request that does work. */
+  holder: number;
 }
 
-/** Each owner has locks of its own: nobody can keep, or stop, the work of another one. */
+/**
+ * Each owner has locks of its own: nobody can keep, or stop, the work of another one. Each request has a place in the
+ * order in which they arrive: a stop concerns those before it, whatever they wait for, and none that comes later.
+ */
 export class WorkLocks {
+  /** The place of the last request that has arrived. */
+  last = 0;
   private readonly locks = new Map<string, Lock>();
-  private readonly unlocked = new Subject<void>();
+  /** The key of the lock of each request that is not answered, in order. Empty: it does not know it yet. */
+  private readonly open = new Map<number, string>();
+  /** Up to which place the work of a lock is stopped, while a request is open that may do such work. */
+  private readonly stops = new Map<string, number>();
+  private readonly closed = new Subject<void>();
   /** Completes when the work that is there has ended: other work may come. */
-  readonly idle = defer(() => this.ended([...this.locks.values()]));
+  readonly idle = defer(() => this.ended((key) => key !== ''));
 
-  locked<T>(id: string, owner: string): MonoTypeOperatorFunction<T> {
+  /** Answers a request that may do work for an id which it does not know yet: see `locked`. */
+  arrived<T>(answer: (place: number) => Observable<T>): Observable<T> {
+    return defer(() => {
+      const place = ++this.last;
+      this.open.set(place, '');
+      return answer(place).pipe(finalize(() => this.close(place)));
+    });
+  }
+
+  /** @param place That of the request. Default: it arrives now. */
+  locked<T>(id: string, owner: string, place?: number): MonoTypeOperatorFunction<T> {
+    if (place === undefined) return (work) => this.arrived((own) => work.pipe(this.locked(id, owner, own)));
     return (work) =>
       defer(() => {
         const key = keyOf(id, owner);
-        const lock = this.locks.get(key) ?? { queue: createSemaphore(1), users: new Set(), isStopped: false };
+        const lock = this.locks.get(key) ?? { queue: createSemaphore(1), users: 0, holder: Infinity };
         this.locks.set(key, lock);
-        const user = {};
-        lock.users.add(user);
-        return work.pipe(
-          lock.queue.limit(),
-          finalize(() => {
-            lock.users.delete(user);
-            if (lock.users.size === 0) this.locks.delete(key);
-            this.unlocked.next();
-          }),
-        );
+        lock.users += 1;
+        this.open.set(place, key);
+        return work.pipe(tap({ subscribe: () => (lock.holder = place) }), lock.queue.limit());
       });
   }
 
@@ -43,31 +57,51 @@ export class WorkLocks {
     return this.locks.has(keyOf(id, owner));
   }
 
-  /** Returns whether this owner has such work. */
-  stop(id: string, owner: string): boolean {
-    const lock = this.locks.get(keyOf(id, owner));
-    if (lock) lock.isStopped = true;
-    return lock !== undefined;
+  /** Stops the work of the requests up to a place (default: the last one). Returns whether this owner has such work. */
+  stop(id: string, owner: string, upTo = this.last): boolean {
+    const key = keyOf(id, owner);
+    this.stops.set(key, Math.max(upTo, this.stops.get(key) ?? 0));
+    this.removeStops();
+    return this.locks.has(key);
   }
 
   /** Stops the work of an owner, or that for one id. Completes when what was there has ended. */
   end(owner: string, id?: string): Observable<never> {
     return defer(() => {
       const start = keyOf(id ?? '', owner);
-      const found = [...this.locks].filter(([key]) => (id === undefined ? key.startsWith(start) : key === start));
-      for (const [, lock] of found) lock.isStopped = true;
-      return this.ended(found.map(([, lock]) => lock));
+      const isMeant = (key: string) => (id === undefined ? key.startsWith(start) : key === start);
+      for (const key of this.open.values()) if (isMeant(key)) this.stops.set(key, this.last);
+      return this.ended(isMeant);
     });
   }
 
-  private ended(locks: readonly Lock[]): Observable<never> {
-    const work = locks.flatMap(({ users }) => [...users].map((user) => [users, user] as const));
-    const isOver = () => !work.some(([users, user]) => users.has(user));
-    return this.unlocked.pipe(startWith(undefined), filter(isOver), take(1), ignoreElements());
+  /** Whether the request that does the work for an id is stopped. */
+  isStopped(id: string, owner: string): boolean {
+    const key = keyOf(id, owner);
+    return (this.locks.get(key)?.holder ?? Infinity) <= (this.stops.get(key) ?? 0);
   }
 
-  isStopped(id: string, owner: string): boolean {
-    return this.locks.get(keyOf(id, owner))?.isStopped ?? false;
+  private ended(isMeant: (key: string) => boolean): Observable<never> {
+    const places = [...this.open].filter(([, key]) => isMeant(key)).map(([place]) => place);
+    const isOver = () => !places.some((place) => this.open.has(place));
+    return this.closed.pipe(startWith(undefined), filter(isOver), take(1), ignoreElements());
+  }
+
+  private close(place: number): void {
+    const key = this.open.get(place) ?? '';
+    const lock = this.locks.get(key);
+    if (lock && --lock.users === 0) this.locks.delete(key);
+    this.open.delete(place);
+    this.removeStops();
+    this.closed.next();
+  }
+
+  private removeStops(): void {
+    const [oldest = Infinity] = this.open.keys();
+    for (const [key, upTo] of this.stops) {
+      if (upTo >= oldest) return;
+      this.stops.delete(key);
+    }
   }
 }
 

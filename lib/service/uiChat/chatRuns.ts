@@ -13,6 +13,8 @@ interface ChatRun {
   readonly owner: string;
   readonly messageId: string;
   readonly earlier: readonly StreamEvent[];
+  /** That of its request among the others. */
+  readonly place: number;
 }
 
 type FoundRun = ChatRun & { readonly run: SharedRun };
@@ -24,7 +26,7 @@ export class ChatRuns<C> {
 
   start(
     key: string,
-    { plan, messageId, earlier, ...times }: Omit<ChatRun, 'runId' | 'owner'> & Started,
+    { plan, messageId, earlier, place, ...times }: Omit<ChatRun, 'runId' | 'owner'> & Started,
   ): Observable<SharedRun> {
     return defer(() => {
       const previous = this.current(key);
@@ -32,10 +34,12 @@ export class ChatRuns<C> {
       const runId = randomId();
       return this.kernel.launch(plan, { ...times, id: runId, lockId: key }).pipe(
         map((run) => {
-          if (previous) this.kernel.registry.stop(previous.runId);
+          const isLate = previous && previous.place > place; // the next message has overtaken it
+          if (previous) this.kernel.registry.stop(isLate ? runId : previous.runId);
+          if (isLate) return run;
           this.removeEnded();
           this.chats.delete(key);
-          this.chats.set(key, { runId, owner, messageId, earlier });
+          this.chats.set(key, { runId, owner, messageId, earlier, place });
           return run;
         }),
       );
@@ -54,10 +58,11 @@ export class ChatRuns<C> {
     });
   }
 
-  stop(key: string, owner: string): void {
-    this.kernel.locks.stop(key, owner);
+  /** Stops the run of a request up to a place: one that begins, or the one that the chat has. */
+  stop(key: string, owner: string, upTo: number): void {
+    this.kernel.locks.stop(key, owner, upTo);
     const current = this.current(key);
-    if (current) this.kernel.registry.stop(current.runId);
+    if (current && current.place <= upTo) this.kernel.registry.stop(current.runId);
   }
 
   private current(key: string): FoundRun | undefined {
@@ -68,7 +73,7 @@ export class ChatRuns<C> {
 
   /** Two chats for each new one, so that a long run hides none of them. */
   private removeEnded(): void {
-    for (const [key, chat] of oldest(this.chats, 2)) {
+    for (const [key, chat] of [...this.chats].slice(0, 2)) {
       this.chats.delete(key);
       if (this.kernel.runOf(chat.runId, chat.owner)) this.chats.set(key, chat);
     }
@@ -94,10 +99,4 @@ interface Started {
   readonly plan: RunPlan;
   readonly grace: number;
   readonly keep: number;
-}
-
-function oldest<K, V>(map: ReadonlyMap<K, V>, count: number): (readonly [K, V])[] {
-  const entries: (readonly [K, V])[] = [];
-  for (const entry of map) if (entries.push(entry) === count) break;
-  return entries;
 }

@@ -12,20 +12,8 @@ export type UiMessageChunk =
   | { readonly type: 'text-start' | 'text-end' | 'reasoning-start' | 'reasoning-end'; readonly id: string }
   | { readonly type: 'text-delta' | 'reasoning-delta'; readonly id: string; readonly delta: string }
   | UiToolChunk
-  | {
-      readonly type: 'source-url';
-      readonly sourceId: string;
-      readonly url: string;
-      readonly title?: string;
-      readonly providerMetadata?: UiProviderMetadata;
-    }
-  | {
-      readonly type: 'source-document';
-      readonly sourceId: string;
-      readonly mediaType: string;
-      readonly title: string;
-      readonly providerMetadata?: UiProviderMetadata;
-    }
+  | ({ readonly type: 'source-url'; readonly url: string; readonly title?: string } & UiSource)
+  | ({ readonly type: 'source-document'; readonly mediaType: string; readonly title: string } & UiSource)
   | UiFileChunk
   /** A prompt that has joined the run, after the step in which it arrived. */
   | {
@@ -53,44 +41,35 @@ export interface UiFileChunk {
   readonly mediaType: string;
 }
 
+interface UiSource {
+  readonly sourceId: string;
+  readonly providerMetadata?: UiProviderMetadata;
+}
+
+interface UiCall {
+  readonly toolCallId: string;
+  readonly providerExecuted?: boolean;
+}
+
+interface UiNamedCall extends UiCall {
+  readonly toolName: string;
+}
+
+interface UiOutput {
+  readonly output: JsonValue;
+  /** The tool is still running: another output replaces this one. */
+  readonly preliminary?: boolean;
+}
+
 export type UiToolChunk =
-  | {
-      readonly type: 'tool-input-start';
-      readonly toolCallId: string;
-      readonly toolName: string;
-      readonly providerExecuted?: boolean;
-    }
+  | ({ readonly type: 'tool-input-start' } & UiNamedCall)
   | { readonly type: 'tool-input-delta'; readonly toolCallId: string; readonly inputTextDelta: string }
-  | {
-      readonly type: 'tool-input-available';
-      readonly toolCallId: string;
-      readonly toolName: string;
-      readonly input: JsonValue;
-      readonly providerExecuted?: boolean;
-    }
-  | {
-      readonly type: 'tool-input-error';
-      readonly toolCallId: string;
-      readonly toolName: string;
-      readonly input: JsonValue;
-      readonly errorText: string;
-    }
+  | ({ readonly type: 'tool-input-available'; readonly input: JsonValue } & UiNamedCall)
+  | ({ readonly type: 'tool-input-error'; readonly input: JsonValue; readonly errorText: string } & UiNamedCall)
   | { readonly type: 'tool-approval-request'; readonly approvalId: string; readonly toolCallId: string }
   | { readonly type: 'tool-approval-response'; readonly approvalId: string; readonly approved: boolean }
-  | {
-      readonly type: 'tool-output-available';
-      readonly toolCallId: string;
-      readonly output: JsonValue;
-      readonly providerExecuted?: boolean;
-      /** The tool is still running: another output replaces this one. */
-      readonly preliminary?: boolean;
-    }
-  | {
-      readonly type: 'tool-output-error';
-      readonly toolCallId: string;
-      readonly errorText: string;
-      readonly providerExecuted?: boolean;
-    }
+  | ({ readonly type: 'tool-output-available' } & UiOutput & UiCall)
+  | ({ readonly type: 'tool-output-error'; readonly errorText: string } & UiCall)
   | { readonly type: 'tool-output-denied'; readonly toolCallId: string };
 
 type UiProviderMetadata = Readonly<Record<string, JsonObject>>;

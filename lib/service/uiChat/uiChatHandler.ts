@@ -92,12 +92,14 @@ type Route = <C>(chat: UiChat<C>, request: Request) => Observable<Response>;
 
 const postChat: Route = ({ kernel, runs, options }, request) => {
   requireJson(request);
-  return kernel.readBody(request, MAX_BODY_BYTES).pipe(
-    map(readChatRequest),
-    concatMap((chat) =>
-      kernel.access
-        .authorize(request, chat.id)
-        .pipe(concatMap((client) => startRun({ kernel, runs, options }, chat, client))),
+  return kernel.locks.arrived((place) =>
+    kernel.readBody(request, MAX_BODY_BYTES).pipe(
+      map(readChatRequest),
+      concatMap((chat) =>
+        kernel.access
+          .authorize(request, chat.id)
+          .pipe(concatMap((client) => startRun({ kernel, runs, options }, chat, client, place))),
+      ),
     ),
   );
 };
@@ -116,9 +118,10 @@ const joinChat: Route = ({ kernel, runs, options }, request) => {
 
 const stopChat: Route = ({ kernel, runs, options }, request) => {
   const chatId = readChatId(request);
+  const upTo = kernel.locks.last;
   return kernel.access.authorize(request, chatId).pipe(
     map(({ owner }) => {
-      runs.stop(namedId('chat', owner, chatId), owner);
+      runs.stop(namedId('chat', owner, chatId), owner, upTo);
       return new Response(null, { status: 204, headers: options.headers ?? {} });
     }),
   );
@@ -131,6 +134,7 @@ function startRun<C>(
   { kernel, runs, options }: UiChat<C>,
   { id, messages }: ChatRequest,
   client: Client<C>,
+  place: number,
 ): Observable<Response> {
   const { owner } = client;
   const key = namedId('chat', owner, id);
@@ -140,7 +144,7 @@ function startRun<C>(
     kernel.access.findAll(ids, owner).pipe(
       map((stored) => planResponse(kernel, messages, client, stored)),
       concatMap(({ plan, accept, messageId, earlier }) =>
-        accept(runs.start(key, { plan, messageId, earlier, grace, keep })).pipe(
+        accept(runs.start(key, { plan, messageId, earlier, place, grace, keep })).pipe(
           map((run) => {
             const continues = messages.at(-1)?.role === 'assistant';
             return messageResponse(run, { ...options, messageId, continues }, { events: earlier, isSent: true });
@@ -149,7 +153,8 @@ function startRun<C>(
       ),
     );
   const last = ids.at(-1);
-  return kernel.locked(key, client, () => (last === undefined ? start() : kernel.locked(last, client, start)));
+  const work = () => (last === undefined ? start() : kernel.locked(last, client, start));
+  return kernel.locked(key, client, work, place);
 }
 
 /** How many messages a request may have. Each response among them is read from the store. */
