@@ -36,7 +36,7 @@ interface LoggedRun extends MemoryEntry {
 export function memoryLog({ maxBytes = DEFAULT_MAX_BYTES, maxAge = DEFAULT_MAX_AGE }: MemoryOptions = {}): RunLog {
   requireNumber('maxBytes', maxBytes, 0);
   requireNumber('maxAge', maxAge, 0);
-  const runs = createMemoryTable<LoggedRun>(maxBytes, { isInUse: ({ hasEnded }) => !hasEnded });
+  const runs = createMemoryTable<LoggedRun>(maxBytes);
   /** @throws RunTakenError if the executor may not write to it. */
   const requireWritable = (id: string, attempt: number): LoggedRun => {
     const known = runs.find(id);
@@ -67,7 +67,7 @@ export function memoryLog({ maxBytes = DEFAULT_MAX_BYTES, maxAge = DEFAULT_MAX_A
       new Observable<never>((out) => {
         const run = requireWritable(id, attempt);
         const size = RUN_BYTES + run.log.size + sum(run.messageSizes) + run.messageSizes.length * ENTRY_BYTES;
-        runs.add(id, { ...run, hasEnded: true, owner, size, expires });
+        runs.add(id, { ...run, hasEnded: true, owner, size, expires, usedUntil: 0 });
         run.messages.complete();
         if (failure) run.grown.error(remoteRunError(failure));
         else run.grown.complete();
@@ -108,6 +108,7 @@ const openRun = (attempt: number): LoggedRun => ({
   owner: '',
   size: 0,
   expires: Infinity,
+  usedUntil: Infinity,
 });
 
 const sum = (sizes: readonly number[]): number => sizes.reduce((total, size) => total + size, 0);

@@ -1,10 +1,9 @@
 import { asyncScheduler, concatMap, defer, map, of, tap, type Observable } from 'rxjs';
-import type { JsonObject } from '../../../core/json/json.js';
 import { requireNumber } from '../../../core/options.js';
 import { RunFullError, RunNotFoundError, RunTakenError } from '../../runs/runErrors.js';
 import type { RunLog } from '../../ports/runLog.js';
 import { createBatches } from '../batches.js';
-import { createRunReader, eventsOf, followTail, messageOf, requirePosition, type Tail } from '../followTail.js';
+import { createReaders, type Tail } from '../followTail.js';
 import { MAX_WRITE_INTERVAL, numberWrites } from '../numberedWrites.js';
 import { storedTime } from '../storedTime.js';
 import { createWakeUps } from '../wakeUps.js';
@@ -120,18 +119,12 @@ export function postgresLog(client: PostgresClient, options: PostgresLogOptions 
     },
     writeInterval,
   );
-  const events = createReads(query, EVENTS, retryTime);
-  const messages = createReads(query, MESSAGES, retryTime);
+  const reads = { events: createReads(query, EVENTS, retryTime), messages: createReads(query, MESSAGES, retryTime) };
 
   return {
     isShared: true,
     ...writes,
-    read: createRunReader((run) =>
-      followTail(
-        (after) => events({ run, after }).pipe(map((rows) => tailOf(rows, eventsOf, after))),
-        wakeUps.of(run, 'events'),
-      ),
-    ),
+    ...createReaders((stream, run, after) => reads[stream]({ run, after }).pipe(map(tailOf)), wakeUps),
     state: (run) =>
       defer(() => query<WriteState>(`${STATE} and expires > $2`, [run, now()])).pipe(
         retryConnection(retryTime),
@@ -150,12 +143,6 @@ export function postgresLog(client: PostgresClient, options: PostgresLogOptions 
           );
         }),
       ),
-    messages: (run, from = '0') =>
-      followTail(
-        (after) => messages({ run, after }).pipe(map((rows) => tailOf(rows, messageOf, after))),
-        wakeUps.of(run, 'messages'),
-        requirePosition(from),
-      ).pipe(concatMap(({ values }) => values)),
   };
 }
 
@@ -206,16 +193,13 @@ const notFound = (): never => {
 const isWritten = ({ attempt, number, ended }: Write, state: WriteState): boolean =>
   state.attempt === attempt && state.ended === ended && (number === 0 || state.last_write === number);
 
-type ValuesOf<T> = (text: string, position: string) => readonly T[];
-
-function tailOf<T>(rows: readonly TailRow[], valuesOf: ValuesOf<T>, after: string): Tail<T> {
+function tailOf(rows: readonly TailRow[]): Tail {
   const [{ ended: hasEnded, failure } = notFound()] = rows;
   return {
-    position: String(rows.at(-1)?.position ?? after),
+    values: rows.flatMap(({ position, value }) => (value === null ? [] : { position: String(position), text: value })),
     hasMore: rows.length === PAGE_SIZE,
     hasEnded,
-    values: rows.flatMap(({ position, value }) => (value === null ? [] : valuesOf(value, String(position)))),
-    failure: hasEnded && failure !== null ? (JSON.parse(failure) as JsonObject) : undefined,
+    failure: (hasEnded && failure) || '',
   };
 }
 
