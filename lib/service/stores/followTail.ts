@@ -1,15 +1,18 @@
-import { catchError, concat, concatMap, defer, filter, finalize, map, of, ReplaySubject, share } from 'rxjs';
-import { startWith, Subject, takeWhile, tap, throttle, throwError, type Observable } from 'rxjs';
+import { catchError, concat, concatMap, defer, finalize, map, of, ReplaySubject, share } from 'rxjs';
+import { startWith, Subject, takeWhile, throttle, throwError, type Observable } from 'rxjs';
 import { ConfigurationError } from '../../core/errors.js';
 import type { StreamEvent } from '../../core/event.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { EventLog, readLog } from '../runs/eventLog.js';
+import { RunNotFoundError } from '../runs/runErrors.js';
 import type { RunLog, RunMessage } from '../ports/runLog.js';
 import type { WakeUps } from './wakeUps.js';
 import { remoteRunError } from '../../transport/fromServerSentEvents.js';
 
 /** What a log has stored of a run after a position. */
 export interface Tail {
+  /** The attempt that has opened the run: those before had another log, which is lost. */
+  readonly firstAttempt: number;
   /** JSON: the events of a write, or a message. */
   readonly values: readonly { readonly position: string; readonly text: string }[];
   readonly hasMore: boolean;
@@ -78,15 +81,18 @@ export function createReaders(readTail: ReadTail, wakeUps: WakeUps): Pick<RunLog
 /** Emits when the existing events are read, and again each time the copy has grown. */
 const copyEvents = (tails: Observable<Tail>): Observable<EventLog<StreamEvent>> =>
   defer(() => {
-    const log = new EventLog();
+    let log: EventLog<StreamEvent> | undefined;
     return tails.pipe(
-      tap(({ values }) => {
+      concatMap(({ firstAttempt, values, hasMore, failure }) => {
+        log ??= new EventLog(firstAttempt);
+        if (log.firstAttempt !== firstAttempt) throw new RunNotFoundError();
         for (const event of values.flatMap(({ text }) => JSON.parse(text) as StreamEvent[])) log.append(event);
+        if (hasMore) return [];
+        return concat(
+          of(log),
+          failure === '' ? [] : throwError(() => remoteRunError(JSON.parse(failure) as JsonObject)),
+        );
       }),
-      filter(({ hasMore }) => !hasMore),
-      concatMap(({ failure }) =>
-        concat(of(log), failure === '' ? [] : throwError(() => remoteRunError(JSON.parse(failure) as JsonObject))),
-      ),
     );
   });
 

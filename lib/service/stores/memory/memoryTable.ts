@@ -79,12 +79,11 @@ export function createMemoryTable<E extends MemoryEntry>(maxBytes: number) {
     removeExpired();
     if (isExpired(entry)) return;
     order += 1;
-    const { owner, size, usedUntil } = entry;
     const kept = { id, entry, turn: { id, rank: 0, order, place: -1 }, rank: 0, order, place: -1 };
     entries.set(id, kept);
-    changeOwner(owner, size);
+    changeOwner(entry.owner, entry.size);
     makeRoom(); // of this entry, somebody is told that it was added
-    if (usedUntil > asyncScheduler.now()) byTime.set(kept, usedUntil);
+    if (entry.usedUntil > asyncScheduler.now()) byTime.set(kept, entry.usedUntil);
     else release(kept);
   };
   const all = () => [...entries.values()].map(({ entry }) => entry).filter((entry) => !isExpired(entry));

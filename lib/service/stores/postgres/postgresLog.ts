@@ -65,6 +65,7 @@ interface Read {
 /** A row of a run, with the state of the run. A run without new rows has one without a position. */
 interface TailRow {
   readonly place: number;
+  readonly first_attempt: number;
   readonly ended: boolean;
   readonly failure: string | null;
   readonly position: number | null;
@@ -194,8 +195,9 @@ const isWritten = ({ attempt, number, ended }: Write, state: WriteState): boolea
   state.attempt === attempt && state.ended === ended && (number === 0 || state.last_write === number);
 
 function tailOf(rows: readonly TailRow[]): Tail {
-  const [{ ended: hasEnded, failure } = notFound()] = rows;
+  const [{ first_attempt: firstAttempt, ended: hasEnded, failure } = notFound()] = rows;
   return {
+    firstAttempt,
     values: rows.flatMap(({ position, value }) => (value === null ? [] : { position: String(position), text: value })),
     hasMore: rows.length === PAGE_SIZE,
     hasEnded,
@@ -214,8 +216,8 @@ const WRITE = `with asked as (
   select * from json_to_recordset($1::text::json) as write(
     run text, attempt integer, number integer, events text, ended boolean, failure text, expires bigint)
 ), log as (
-  insert into rivulet_logs as log (run, attempt, last_write, ended, failure, expires)
-  select run, attempt, number, ended, failure, expires from asked
+  insert into rivulet_logs as log (run, first_attempt, attempt, last_write, ended, failure, expires)
+  select run, attempt, attempt, number, ended, failure, expires from asked
   where number < 2 or exists (select from rivulet_logs where run = asked.run) order by run
   on conflict (run) do update
     set attempt = excluded.attempt, last_write = greatest(log.last_write, excluded.last_write), ended = excluded.ended,
@@ -251,7 +253,7 @@ const MESSAGES = 'select position, message as value from rivulet_messages';
  */
 const selectTails = (
   source: string,
-) => `select asked.place::integer - 1 as place, log.ended, log.failure, tail.position, tail.value
+) => `select asked.place::integer - 1 as place, log.first_attempt, log.ended, log.failure, tail.position, tail.value
 from rows from (json_to_recordset($1::text::json) as (run text, after integer))
   with ordinality as asked(run, after, place)
 join rivulet_logs log on log.run = asked.run and log.expires > $2

@@ -44,8 +44,8 @@ const DEFAULT_MAX_AGE = 86_400_000;
 /** An entry of a stream: its id, for example `7-0`, and its only field. */
 type Entry = readonly [id: string, field: readonly [name: string, value: string]];
 
-/** What `READ` returns: whether the run has ended (1 or 0), its failure as JSON or empty, and the entries. */
-type Reply = readonly [ended: number, failure: string, entries: readonly Entry[]];
+/** What `READ` returns: the first attempt, whether the run has ended (1 or 0), its failure as JSON or empty, the entries. */
+type Reply = readonly [firstAttempt: number, ended: number, failure: string, entries: readonly Entry[]];
 
 /**
  * Keeps the events of runs in Redis Streams, so that any process can read, join and stop a run that another one
@@ -129,8 +129,9 @@ function stateOf(reply: unknown): LogState | undefined {
 
 function tailOf(reply: unknown): Tail {
   if (reply === null) throw new RunNotFoundError();
-  const [ended, failure, entries] = reply as Reply;
+  const [firstAttempt, ended, failure, entries] = reply as Reply;
   return {
+    firstAttempt,
     values: entries.map(([id, [, text]]) => ({ position: id.replace('-0', ''), text })),
     hasMore: entries.length === PAGE_SIZE,
     hasEnded: ended === 1,
