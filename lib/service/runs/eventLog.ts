@@ -7,6 +7,7 @@ import { createRestorer, withoutCheckpoints, type CompactEvent } from '../../tra
 import { estimateSize } from './estimateSize.js';
 import { createLateReader, type Entry, type Envelope, type LogReader } from './lateReader.js';
 import type { Receiver } from '../ports/runLog.js';
+import { RunNotFoundError } from './runErrors.js';
 
 /** In characters: the cost of reading a delta that grows is limited. */
 const MAX_DELTA_LENGTH = 4096;
@@ -18,6 +19,9 @@ export class EventLog<E extends StreamEvent> {
   private readonly entries: Entry<E>[] = [];
   private readonly restore = createRestorer();
   private total = 0;
+
+  /** @param firstAttempt Another log had the attempts before it: the ids of this one have a prefix. Default: 1, none. */
+  constructor(readonly firstAttempt = 1) {}
 
   /** In bytes: the text of the run, not its deltas, and its entries. */
   get size(): number {
@@ -40,9 +44,15 @@ export class EventLog<E extends StreamEvent> {
     }
   }
 
-  /** `after` is an envelope's `id`. @throws ConfigurationError `options` if it is not a position of this log. */
+  /**
+   * `after` is an envelope's `id`. @throws RunNotFoundError if it is one of another log. @throws ConfigurationError
+   * `options` if it is not a position of this log.
+   */
   reader(after?: string): LogReader<E> {
-    return createLateReader(this.entries, after);
+    const own = this.firstAttempt === 1 ? '' : `${this.firstAttempt}:`;
+    const [, prefix = '', position = ''] = /^(\d+:)?(.*)$/s.exec(after ?? `${own}0`) ?? [];
+    if (prefix !== own) throw new RunNotFoundError();
+    return createLateReader(this.entries, position, prefix);
   }
 }
 

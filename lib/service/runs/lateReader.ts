@@ -8,7 +8,8 @@ import type { CompactEvent } from '../../transport/compactEvents.js';
 export interface Envelope<E = StreamEvent> {
   /**
    * The position after this event: `12` is after the first twelve entries of the run's log, and `12.345` is after 345
-   * characters of the next entry. A reader that continues from this id misses nothing and repeats nothing.
+   * characters of the next entry. A reader that continues from this id misses nothing and repeats nothing. If the log
+   * has no earlier attempts than the second one, it is `2:12.345`.
    */
   readonly id: string;
   readonly event: E;
@@ -36,7 +37,11 @@ interface Position {
   readonly offset: number;
 }
 
-export function createLateReader<E extends StreamEvent>(entries: readonly Entry<E>[], after = '0'): LogReader<E> {
+export function createLateReader<E extends StreamEvent>(
+  entries: readonly Entry<E>[],
+  after: string,
+  prefix: string,
+): LogReader<E> {
   let { entry: index, offset } = parsePosition(after, entries);
   const next = (): Envelope<E> | undefined => {
     const entry = entries[index];
@@ -44,14 +49,14 @@ export function createLateReader<E extends StreamEvent>(entries: readonly Entry<
     const { event, compact, text } = entry;
     if (text === undefined) {
       index += 1;
-      return { id: String(index), event, compact };
+      return { id: `${prefix}${index}`, event, compact };
     }
     if (offset < text.length) {
       const start = offset;
       const delta = text.toString().slice(start);
       offset = text.length;
       const merged = withDeltaText(event, delta, start);
-      return { id: `${index}.${offset}`, event: merged, compact: merged };
+      return { id: `${prefix}${index}.${offset}`, event: merged, compact: merged };
     }
     if (index + 1 === entries.length) return undefined; // the delta may still grow
     index += 1;

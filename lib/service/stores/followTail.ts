@@ -1,31 +1,36 @@
-import { catchError, concat, concatMap, defer, filter, finalize, of, ReplaySubject, share } from 'rxjs';
-import { startWith, Subject, takeWhile, tap, throttle, throwError, type Observable } from 'rxjs';
+import { catchError, concat, concatMap, defer, finalize, map, of, ReplaySubject, share } from 'rxjs';
+import { startWith, Subject, takeWhile, throttle, throwError, type Observable } from 'rxjs';
 import { ConfigurationError } from '../../core/errors.js';
 import type { StreamEvent } from '../../core/event.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { EventLog, readLog } from '../runs/eventLog.js';
-import type { RunLog, RunMessage, SentMessage } from '../ports/runLog.js';
+import { RunNotFoundError } from '../runs/runErrors.js';
+import type { RunLog, RunMessage } from '../ports/runLog.js';
+import type { WakeUps } from './wakeUps.js';
 import { remoteRunError } from '../../transport/fromServerSentEvents.js';
 
-export interface Tail<T> {
-  readonly values: readonly T[];
-  readonly position: string;
+/** What a log has stored of a run after a position. */
+export interface Tail {
+  /** The attempt that has opened the run: those before had another log, which is lost. */
+  readonly firstAttempt: number;
+  /** JSON: the events of a write, or a message. */
+  readonly values: readonly { readonly position: string; readonly text: string }[];
   readonly hasMore: boolean;
   readonly hasEnded: boolean;
-  readonly failure?: JsonObject | undefined;
+  /** JSON, or empty. */
+  readonly failure: string;
 }
 
+/** Reads the rest of a run after a position, in one step: the end is not seen before the rest. */
+type ReadTail = (stream: 'events' | 'messages', run: string, after: string) => Observable<Tail>;
+
 /** Reads again after each wake-up, until the end. `read` answers asynchronously. */
-export function followTail<T extends Tail<unknown>>(
-  read: (after: string) => Observable<T>,
-  wakes: Observable<unknown>,
-  from = '0',
-): Observable<T> {
+function followTail(read: (after: string) => Observable<Tail>, wakes: Observable<unknown>, from: string) {
   return defer(() => {
     let position = from;
-    const readRest: Observable<T> = defer(() => read(position)).pipe(
+    const readRest: Observable<Tail> = defer(() => read(position)).pipe(
       concatMap((tail) => {
-        position = tail.position;
+        position = tail.values.at(-1)?.position ?? position;
         return tail.hasMore ? concat(of(tail), readRest) : of(tail);
       }),
     );
@@ -39,53 +44,60 @@ export function followTail<T extends Tail<unknown>>(
   });
 }
 
-/** Readers of a run share a copy in memory: each event is read once, and numbered as in a log in memory. */
-export function createRunReader(follow: (run: string) => Observable<Tail<StreamEvent>>): RunLog['read'] {
+/** The functions of a log that read. Readers of the events of a run share a copy, so that each is read once. */
+export function createReaders(readTail: ReadTail, wakeUps: WakeUps): Pick<RunLog, 'read' | 'messages'> {
   const copies = new Map<string, Observable<EventLog<StreamEvent>>>();
+  const follow = (stream: 'events' | 'messages', run: string, from = '0') =>
+    followTail((after) => readTail(stream, run, after), wakeUps.of(run, stream), from);
   const copyOf = (run: string): Observable<EventLog<StreamEvent>> =>
     defer(() => {
       const known = copies.get(run);
       if (known) return known;
-      const copy = copyEvents(follow(run)).pipe(
+      const copy = copyEvents(follow('events', run)).pipe(
         finalize(() => copies.delete(run)),
         share({ connector: () => new ReplaySubject(1) }),
       );
       copies.set(run, copy);
       return copy;
     });
-  return (run, from, receiver) =>
-    copyOf(run).pipe(
-      readLog(() => from, receiver),
-      // The position may be newer than the copy: the page has read it from another process.
-      catchError((thrown: unknown) => {
-        if (!(thrown instanceof ConfigurationError)) throw thrown;
-        return copyEvents(follow(run)).pipe(readLog(() => from, receiver));
-      }),
-    );
+  return {
+    read: (run, from, receiver) =>
+      copyOf(run).pipe(
+        readLog(() => from, receiver),
+        // The position may be newer than the copy: the page has read it from another process.
+        catchError((thrown: unknown) => {
+          if (!(thrown instanceof ConfigurationError)) throw thrown;
+          return copyEvents(follow('events', run)).pipe(readLog(() => from, receiver));
+        }),
+      ),
+    messages: (run, from = '0') =>
+      follow('messages', run, requirePosition(from)).pipe(
+        concatMap(({ values }) => values),
+        map(({ position, text }) => ({ position, message: JSON.parse(text) as RunMessage })),
+      ),
+  };
 }
 
 /** Emits when the existing events are read, and again each time the copy has grown. */
-const copyEvents = (tails: Observable<Tail<StreamEvent>>): Observable<EventLog<StreamEvent>> =>
+const copyEvents = (tails: Observable<Tail>): Observable<EventLog<StreamEvent>> =>
   defer(() => {
-    const log = new EventLog();
+    let log: EventLog<StreamEvent> | undefined;
     return tails.pipe(
-      tap(({ values }) => {
-        for (const event of values) log.append(event);
+      concatMap(({ firstAttempt, values, hasMore, failure }) => {
+        log ??= new EventLog(firstAttempt);
+        if (log.firstAttempt !== firstAttempt) throw new RunNotFoundError();
+        for (const event of values.flatMap(({ text }) => JSON.parse(text) as StreamEvent[])) log.append(event);
+        if (hasMore) return [];
+        return concat(
+          of(log),
+          failure === '' ? [] : throwError(() => remoteRunError(JSON.parse(failure) as JsonObject)),
+        );
       }),
-      filter(({ hasMore }) => !hasMore),
-      concatMap(({ failure }) =>
-        failure
-          ? concat(
-              of(log),
-              throwError(() => remoteRunError(failure)),
-            )
-          : of(log),
-      ),
     );
   });
 
 /** The position comes from a user of the log. */
-export const requirePosition = (from: string): string => {
+const requirePosition = (from: string): string => {
   if (/^\d{1,9}$/.test(from)) return from;
   throw new ConfigurationError(
     'options',
@@ -93,9 +105,3 @@ export const requirePosition = (from: string): string => {
     'Pass the position of a message of this run, or omit it to read all.',
   );
 };
-
-export const eventsOf = (text: string): readonly StreamEvent[] => JSON.parse(text) as StreamEvent[];
-
-export const messageOf = (text: string, position: string): readonly SentMessage[] => [
-  { position, message: JSON.parse(text) as RunMessage },
-];

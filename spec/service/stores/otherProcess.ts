@@ -1,5 +1,5 @@
 import { expect } from '@jest/globals';
-import { concat, firstValueFrom, lastValueFrom, take, toArray } from 'rxjs';
+import { concat, firstValueFrom, lastValueFrom, map, take, toArray } from 'rxjs';
 import type { StreamEvent } from '../../../lib/core/event.js';
 import type { RunLog } from '../../../lib/service/ports/runLog.js';
 
@@ -18,4 +18,29 @@ export async function expectSharedRun(writer: RunLog, reader: RunLog): Promise<v
   const rest = concat(write([text('lo'), { type: 'b' }]), writer.end(run, 1));
   await lastValueFrom(rest, { defaultValue: undefined });
   expect((await reading).map(({ event }) => ('text' in event ? event.text : event.type)).join('')).toBe('Hellob');
+}
+
+/** Expects that nobody reads on in the log of another attempt than before, although it has as many events. */
+export async function expectLostLog(log: RunLog, lose: () => Promise<unknown>): Promise<void> {
+  const run = 'lost-log';
+  const write = (attempt: number, types: readonly string[]) =>
+    lastValueFrom(concat(...types.map((type) => log.append(run, attempt, [{ type }]))), { defaultValue: undefined });
+  const idsOf = (count: number, from?: string) =>
+    firstValueFrom(
+      log.read(run, from).pipe(
+        take(count),
+        map(({ id }) => id),
+        toArray(),
+      ),
+    );
+  await write(1, ['a', 'b']);
+  const notFound = { code: 'run_not_found' };
+  const reading = expect(firstValueFrom(log.read(run).pipe(toArray()))).rejects.toMatchObject(notFound);
+  expect(await idsOf(2)).toEqual(['1', '2']);
+  await lose();
+  await write(2, ['a', 'b', 'c']);
+  await reading;
+  expect(await idsOf(3)).toEqual(['2:1', '2:2', '2:3']);
+  expect(await idsOf(2, '2:1')).toEqual(['2:2', '2:3']);
+  await expect(idsOf(1, '1')).rejects.toMatchObject(notFound);
 }

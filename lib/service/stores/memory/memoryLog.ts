@@ -1,4 +1,4 @@
-import { asyncScheduler, defer, filter, map, Observable, of, ReplaySubject, Subject, throwError } from 'rxjs';
+import { asyncScheduler, defer, filter, Observable, of, ReplaySubject, Subject, throwError } from 'rxjs';
 import type { StreamEvent } from '../../../core/event.js';
 import { requireNumber } from '../../../core/options.js';
 import { remoteRunError } from '../../../transport/fromServerSentEvents.js';
@@ -6,7 +6,6 @@ import { RunFullError, RunNotFoundError, RunTakenError } from '../../runs/runErr
 import type { MessageRoom, RunLog, SentMessage } from '../../ports/runLog.js';
 import { estimateSize } from '../../runs/estimateSize.js';
 import { ENTRY_BYTES, EventLog, readLog } from '../../runs/eventLog.js';
-import type { Envelope } from '../../runs/lateReader.js';
 import { DEFAULT_MAX_AGE, DEFAULT_MAX_BYTES, type MemoryOptions } from './memoryStore.js';
 import { createMemoryTable, type MemoryEntry } from './memoryTable.js';
 
@@ -19,7 +18,6 @@ interface LoggedRun extends MemoryEntry {
   readonly grown: Subject<EventLog<StreamEvent>>;
   readonly messages: ReplaySubject<SentMessage>;
   readonly messageSizes: number[];
-  readonly firstAttempt: number;
   readonly attempt: number;
   readonly hasEnded: boolean;
 }
@@ -36,7 +34,7 @@ interface LoggedRun extends MemoryEntry {
 export function memoryLog({ maxBytes = DEFAULT_MAX_BYTES, maxAge = DEFAULT_MAX_AGE }: MemoryOptions = {}): RunLog {
   requireNumber('maxBytes', maxBytes, 0);
   requireNumber('maxAge', maxAge, 0);
-  const runs = createMemoryTable<LoggedRun>(maxBytes, { isInUse: ({ hasEnded }) => !hasEnded });
+  const runs = createMemoryTable<LoggedRun>(maxBytes);
   /** @throws RunTakenError if the executor may not write to it. */
   const requireWritable = (id: string, attempt: number): LoggedRun => {
     const known = runs.find(id);
@@ -60,14 +58,13 @@ export function memoryLog({ maxBytes = DEFAULT_MAX_BYTES, maxAge = DEFAULT_MAX_A
       defer(() => {
         const run = runs.find(id);
         if (!run) throw new RunNotFoundError();
-        const envelopes = run.grown.pipe(readLog(() => toPosition(run, from), receiver, run.log));
-        return run.firstAttempt === 1 ? envelopes : envelopes.pipe(map((envelope) => withAttempt(envelope, run)));
+        return run.grown.pipe(readLog(() => from, receiver, run.log));
       }),
     end: (id, attempt, { failure, expires = asyncScheduler.now() + maxAge, owner = '' } = {}) =>
       new Observable<never>((out) => {
         const run = requireWritable(id, attempt);
         const size = RUN_BYTES + run.log.size + sum(run.messageSizes) + run.messageSizes.length * ENTRY_BYTES;
-        runs.add(id, { ...run, hasEnded: true, owner, size, expires });
+        runs.add(id, { ...run, hasEnded: true, owner, size, expires, usedUntil: 0 });
         run.messages.complete();
         if (failure) run.grown.error(remoteRunError(failure));
         else run.grown.complete();
@@ -98,16 +95,16 @@ export function memoryLog({ maxBytes = DEFAULT_MAX_BYTES, maxAge = DEFAULT_MAX_A
 }
 
 const openRun = (attempt: number): LoggedRun => ({
-  log: new EventLog<StreamEvent>(),
+  log: new EventLog(attempt),
   grown: new Subject(),
   messages: new ReplaySubject<SentMessage>(Infinity),
   messageSizes: [],
-  firstAttempt: attempt,
   attempt,
   hasEnded: false,
   owner: '',
   size: 0,
   expires: Infinity,
+  usedUntil: Infinity,
 });
 
 const sum = (sizes: readonly number[]): number => sizes.reduce((total, size) => total + size, 0);
@@ -116,18 +113,4 @@ function requireRoom({ messageSizes }: LoggedRun, size: number, { after, count, 
   const waiting = messageSizes.slice(Number(after));
   const isTooMuch = waiting.length > 0 && sum(waiting) + size > bytes;
   if (waiting.length >= count || isTooMuch) throw new RunFullError();
-}
-
-/** Another log may have had the first attempts: ids of later ones have a prefix (`2:12.345`). */
-const withAttempt = (envelope: Envelope, { firstAttempt }: LoggedRun): Envelope => ({
-  ...envelope,
-  id: `${firstAttempt}:${envelope.id}`,
-});
-
-/** @throws RunNotFoundError for an id of another log. */
-function toPosition({ firstAttempt }: LoggedRun, id: string | undefined): string | undefined {
-  if (id === undefined) return undefined;
-  const [, attempt = '1', position = ''] = /^(?:(\d+):)?(.*)$/s.exec(id) ?? [];
-  if (Number(attempt) !== firstAttempt) throw new RunNotFoundError();
-  return position;
 }

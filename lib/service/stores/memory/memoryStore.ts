@@ -2,7 +2,7 @@ import { asyncScheduler, defer, of } from 'rxjs';
 import { requireNumber } from '../../../core/options.js';
 import { estimateSize } from '../../runs/estimateSize.js';
 import { PAGE_SIZE, pageOf, placeOf, type ListPlace } from '../recordPage.js';
-import { createMemoryTable, type MemoryEntry, type MemoryRules } from './memoryTable.js';
+import { createMemoryTable, type MemoryEntry } from './memoryTable.js';
 import type { ListedRecord, RecordStore, StorableRecord, Stored } from '../../ports/recordStore.js';
 import type { RunRecord } from '../../ports/runStore.js';
 
@@ -18,7 +18,7 @@ export const DEFAULT_MAX_BYTES = 67_108_864;
 export const DEFAULT_MAX_AGE = 86_400_000;
 
 /** What V8 needs for the objects of a small record besides its JSON (measured). */
-const RECORD_BYTES = 512;
+const RECORD_BYTES = 768;
 
 interface Entry<R> extends Stored<R>, MemoryEntry {}
 
@@ -37,7 +37,7 @@ export function memoryStore<R extends StorableRecord = RunRecord>({
 }: MemoryOptions = {}): RecordStore<R> {
   requireNumber('maxBytes', maxBytes, 0);
   requireNumber('maxAge', maxAge, 0);
-  const table = createMemoryTable<Entry<R>>(maxBytes, rules);
+  const table = createMemoryTable<Entry<R>>(maxBytes);
   return {
     get: (id) =>
       defer(() => {
@@ -50,7 +50,8 @@ export function memoryStore<R extends StorableRecord = RunRecord>({
         if ((known?.version ?? 0) !== version) return of(false);
         const size = known && isMeasured(record, version) ? known.size : RECORD_BYTES + estimateSize(record);
         const { id, owner, expires = asyncScheduler.now() + maxAge } = record;
-        table.add(id, { record, version: version + 1, owner, size, expires });
+        const [usedUntil, isNeeded] = [record.executor?.until ?? 0, record.state === 'waiting'];
+        table.add(id, { record, version: version + 1, owner, size, expires, usedUntil, isNeeded });
         return of(true);
       }),
     delete: (id, version) =>
@@ -72,11 +73,6 @@ export function memoryStore<R extends StorableRecord = RunRecord>({
       }),
   };
 }
-
-const rules: MemoryRules<Entry<StorableRecord>> = {
-  isInUse: ({ record: { executor } }) => executor !== undefined && executor.until > asyncScheduler.now(),
-  isNeeded: ({ record }) => record.state === 'waiting',
-};
 
 /**
  * Whether the size of the version before is good enough: a run that is executed is measured when the number of its

@@ -1,78 +1,91 @@
 import { asyncScheduler } from 'rxjs';
+import { Ranking, type Ranked } from './ranking.js';
 
 export interface MemoryEntry {
   readonly owner: string;
   readonly size: number;
   /** When it is removed, in milliseconds since 1970. */
   readonly expires: number;
+  /** Until then it is in use, so it stays, in milliseconds since 1970. */
+  readonly usedUntil: number;
+  /** To make room, it is removed only if its owner has no other. Default: false. */
+  readonly isNeeded?: boolean;
 }
 
-export interface MemoryRules<E> {
-  readonly isInUse: (entry: E) => boolean;
-  /** The entry is removed only if its owner has no other. Default: false. */
-  readonly isNeeded?: ((entry: E) => boolean) | undefined;
+/** Its rank is the time when it expires or, before that, is no longer in use. */
+interface Kept<E> extends Ranked {
+  readonly entry: E;
+  /** Its place among those of its owner. */
+  readonly turn: Ranked;
+}
+
+/** Its rank is what it uses, as a negative number. */
+interface Owner extends Ranked {
+  /** What can be removed to make room. */
+  readonly removable: Ranking<Ranked>;
 }
 
 /** What does not fit is taken from the owners that use most: an owner with less than its share loses nothing. */
-export function createMemoryTable<E extends MemoryEntry>(
-  maxBytes: number,
-  { isInUse, isNeeded = () => false }: MemoryRules<E>,
-) {
-  /** In the order of their last change. */
-  const entries = new Map<string, E>();
-  const sizes = new Map<string, number>();
+export function createMemoryTable<E extends MemoryEntry>(maxBytes: number) {
+  const entries = new Map<string, Kept<E>>();
+  const byTime = new Ranking<Kept<E>>();
+  const owners = new Map<string, Owner>();
+  /** The owners of which something can be removed. */
+  const givers = new Ranking<Owner>();
   let total = 0;
+  let order = 0;
 
-  const isExpired = (entry: E) => entry.expires <= asyncScheduler.now() && !isInUse(entry);
-  const addSize = ({ owner }: E, size: number) => {
-    const sum = (sizes.get(owner) ?? 0) + size;
-    if (sum > 0) sizes.set(owner, sum);
-    else sizes.delete(owner);
+  const isExpired = ({ expires, usedUntil }: E) => Math.max(expires, usedUntil) <= asyncScheduler.now();
+  const changeOwner = (id: string, size: number, change: (removable: Owner['removable']) => void = () => undefined) => {
+    const owner = owners.get(id) ?? { id, rank: 0, order, place: -1, removable: new Ranking() };
+    change(owner.removable);
     total += size;
+    owner.rank -= size;
+    owner.order = order;
+    if (owner.rank < 0) owners.set(id, owner);
+    else owners.delete(id);
+    if (owner.removable.first) givers.set(owner, owner.rank);
+    else givers.delete(owner);
   };
   const remove = (id: string) => {
-    const entry = entries.get(id);
-    if (entry) addSize(entry, -entry.size);
+    const kept = entries.get(id);
+    if (!kept) return;
     entries.delete(id);
+    byTime.delete(kept);
+    changeOwner(kept.entry.owner, -kept.entry.size, (removable) => removable.delete(kept.turn));
   };
   const find = (id: string): E | undefined => {
-    const entry = entries.get(id);
-    if (entry && isExpired(entry)) remove(id);
-    return entries.get(id);
+    const entry = entries.get(id)?.entry;
+    return entry && !isExpired(entry) ? entry : undefined;
   };
-  /** Not the entry that was added last, of which somebody is told. */
-  const leastNeeded = (owner: string, added: string): string | undefined => {
-    let needed: string | undefined;
-    for (const [id, entry] of entries) {
-      if (entry.owner !== owner || id === added || isInUse(entry)) continue;
-      if (!isNeeded(entry)) return id;
-      needed ??= id;
-    }
-    return needed;
+  /** It is not in use. */
+  const release = (kept: Kept<E>) => {
+    const { owner, expires, isNeeded } = kept.entry;
+    byTime.set(kept, expires);
+    changeOwner(owner, 0, (removable) => removable.set(kept.turn, isNeeded ? 1 : 0));
   };
-  const prune = (added: string) => {
-    for (const [id, entry] of entries) {
-      if (isInUse(entry)) continue;
-      if (entry.expires > asyncScheduler.now()) break; // later changes expire later, unless they set `expires`
-      remove(id);
-    }
-    if (total <= maxBytes) return;
-    const fairShare = maxBytes / sizes.size;
-    const usesTooMuch = (owner: string) => total > maxBytes && (sizes.get(owner) ?? 0) > fairShare;
-    const owners = [...sizes].sort(([, a], [, b]) => b - a).map(([owner]) => owner);
-    for (const owner of owners) {
-      while (usesTooMuch(owner)) {
-        const id = leastNeeded(owner, added);
-        if (id === undefined) break;
-        remove(id);
-      }
-    }
+  const removeExpired = () => {
+    for (let kept = byTime.first; kept && kept.rank <= asyncScheduler.now(); kept = byTime.first)
+      if (isExpired(kept.entry)) remove(kept.id);
+      else release(kept);
+  };
+  const makeRoom = () => {
+    const fairShare = maxBytes / owners.size;
+    for (let owner = givers.first; total > maxBytes && owner && -owner.rank > fairShare; owner = givers.first)
+      remove(owner.removable.first?.id ?? '');
   };
   const add = (id: string, entry: E) => {
     remove(id);
-    entries.set(id, entry);
-    addSize(entry, entry.size);
-    prune(id);
+    removeExpired();
+    if (isExpired(entry)) return;
+    order += 1;
+    const kept = { id, entry, turn: { id, rank: 0, order, place: -1 }, rank: 0, order, place: -1 };
+    entries.set(id, kept);
+    changeOwner(entry.owner, entry.size);
+    makeRoom(); // of this entry, somebody is told that it was added
+    if (entry.usedUntil > asyncScheduler.now()) byTime.set(kept, entry.usedUntil);
+    else release(kept);
   };
-  return { find, remove, add, all: () => [...entries.values()].filter((entry) => !isExpired(entry)) };
+  const all = () => [...entries.values()].map(({ entry }) => entry).filter((entry) => !isExpired(entry));
+  return { find, remove, add, all };
 }

@@ -9,6 +9,24 @@ export interface PostgresMigration {
   readonly sql: string;
 }
 
+/** Processes may start at once: the number of the lock is that of this library. */
+const migration = (version: number, statements: string): PostgresMigration => ({
+  version,
+  sql: `do $migration$
+begin
+  perform pg_advisory_xact_lock(7245190842);
+  create table if not exists rivulet_schema (version integer primary key);
+  if exists (select from rivulet_schema where version = ${version}) then
+    return;
+  end if;
+
+${statements}
+
+  insert into rivulet_schema values (${version});
+end
+$migration$`,
+});
+
 /**
  * The versions of the tables of `postgresStore` and `postgresLog`, oldest first: apply them with
  * `migratePostgres`, or with a tool of your own.
@@ -16,18 +34,9 @@ export interface PostgresMigration {
  * Times are milliseconds since 1970. Records and events are JSON as text, since `jsonb` rejects the character U+0000.
  */
 export const postgresMigrations: readonly PostgresMigration[] = [
-  {
-    version: 1,
-    // The number of the lock is that of this library.
-    sql: `do $migration$
-begin
-  perform pg_advisory_xact_lock(7245190842);
-  create table if not exists rivulet_schema (version integer primary key);
-  if exists (select from rivulet_schema where version = 1) then
-    return;
-  end if;
-
-  create table rivulet_records (
+  migration(
+    1,
+    `  create table rivulet_records (
     kind text not null,
     id text collate "C" not null,
     owner text not null,
@@ -65,12 +74,9 @@ begin
     position integer not null,
     message text not null,
     primary key (run, position)
-  );
-
-  insert into rivulet_schema values (1);
-end
-$migration$`,
-  },
+  );`,
+  ),
+  migration(2, '  alter table rivulet_logs add column first_attempt integer not null default 1;'),
 ];
 
 /**

@@ -1,10 +1,9 @@
 import { asyncScheduler, concatMap, defer, map, of, tap, type Observable } from 'rxjs';
-import type { JsonObject } from '../../../core/json/json.js';
 import { requireNumber } from '../../../core/options.js';
 import { RunFullError, RunNotFoundError, RunTakenError } from '../../runs/runErrors.js';
 import type { RunLog } from '../../ports/runLog.js';
 import { createBatches } from '../batches.js';
-import { createRunReader, eventsOf, followTail, messageOf, requirePosition, type Tail } from '../followTail.js';
+import { createReaders, type Tail } from '../followTail.js';
 import { MAX_WRITE_INTERVAL, numberWrites } from '../numberedWrites.js';
 import { storedTime } from '../storedTime.js';
 import { createWakeUps } from '../wakeUps.js';
@@ -66,6 +65,7 @@ interface Read {
 /** A row of a run, with the state of the run. A run without new rows has one without a position. */
 interface TailRow {
   readonly place: number;
+  readonly first_attempt: number;
   readonly ended: boolean;
   readonly failure: string | null;
   readonly position: number | null;
@@ -120,18 +120,12 @@ export function postgresLog(client: PostgresClient, options: PostgresLogOptions 
     },
     writeInterval,
   );
-  const events = createReads(query, EVENTS, retryTime);
-  const messages = createReads(query, MESSAGES, retryTime);
+  const reads = { events: createReads(query, EVENTS, retryTime), messages: createReads(query, MESSAGES, retryTime) };
 
   return {
     isShared: true,
     ...writes,
-    read: createRunReader((run) =>
-      followTail(
-        (after) => events({ run, after }).pipe(map((rows) => tailOf(rows, eventsOf, after))),
-        wakeUps.of(run, 'events'),
-      ),
-    ),
+    ...createReaders((stream, run, after) => reads[stream]({ run, after }).pipe(map(tailOf)), wakeUps),
     state: (run) =>
       defer(() => query<WriteState>(`${STATE} and expires > $2`, [run, now()])).pipe(
         retryConnection(retryTime),
@@ -150,12 +144,6 @@ export function postgresLog(client: PostgresClient, options: PostgresLogOptions 
           );
         }),
       ),
-    messages: (run, from = '0') =>
-      followTail(
-        (after) => messages({ run, after }).pipe(map((rows) => tailOf(rows, messageOf, after))),
-        wakeUps.of(run, 'messages'),
-        requirePosition(from),
-      ).pipe(concatMap(({ values }) => values)),
   };
 }
 
@@ -206,16 +194,14 @@ const notFound = (): never => {
 const isWritten = ({ attempt, number, ended }: Write, state: WriteState): boolean =>
   state.attempt === attempt && state.ended === ended && (number === 0 || state.last_write === number);
 
-type ValuesOf<T> = (text: string, position: string) => readonly T[];
-
-function tailOf<T>(rows: readonly TailRow[], valuesOf: ValuesOf<T>, after: string): Tail<T> {
-  const [{ ended: hasEnded, failure } = notFound()] = rows;
+function tailOf(rows: readonly TailRow[]): Tail {
+  const [{ first_attempt: firstAttempt, ended: hasEnded, failure } = notFound()] = rows;
   return {
-    position: String(rows.at(-1)?.position ?? after),
+    firstAttempt,
+    values: rows.flatMap(({ position, value }) => (value === null ? [] : { position: String(position), text: value })),
     hasMore: rows.length === PAGE_SIZE,
     hasEnded,
-    values: rows.flatMap(({ position, value }) => (value === null ? [] : valuesOf(value, String(position)))),
-    failure: hasEnded && failure !== null ? (JSON.parse(failure) as JsonObject) : undefined,
+    failure: (hasEnded && failure) || '',
   };
 }
 
@@ -230,8 +216,8 @@ const WRITE = `with asked as (
   select * from json_to_recordset($1::text::json) as write(
     run text, attempt integer, number integer, events text, ended boolean, failure text, expires bigint)
 ), log as (
-  insert into rivulet_logs as log (run, attempt, last_write, ended, failure, expires)
-  select run, attempt, number, ended, failure, expires from asked
+  insert into rivulet_logs as log (run, first_attempt, attempt, last_write, ended, failure, expires)
+  select run, attempt, attempt, number, ended, failure, expires from asked
   where number < 2 or exists (select from rivulet_logs where run = asked.run) order by run
   on conflict (run) do update
     set attempt = excluded.attempt, last_write = greatest(log.last_write, excluded.last_write), ended = excluded.ended,
@@ -267,7 +253,7 @@ const MESSAGES = 'select position, message as value from rivulet_messages';
  */
 const selectTails = (
   source: string,
-) => `select asked.place::integer - 1 as place, log.ended, log.failure, tail.position, tail.value
+) => `select asked.place::integer - 1 as place, log.first_attempt, log.ended, log.failure, tail.position, tail.value
 from rows from (json_to_recordset($1::text::json) as (run text, after integer))
   with ordinality as asked(run, after, place)
 join rivulet_logs log on log.run = asked.run and log.expires > $2

@@ -1,10 +1,9 @@
-import { asyncScheduler, concatMap, defer, map, tap, type Observable } from 'rxjs';
-import type { JsonObject } from '../../../core/json/json.js';
+import { asyncScheduler, defer, map, tap, type Observable } from 'rxjs';
 import { requireNumber } from '../../../core/options.js';
 import { RunFullError, RunNotFoundError, RunTakenError } from '../../runs/runErrors.js';
 import type { LogState, RunLog } from '../../ports/runLog.js';
 import { randomId } from '../../../transport/randomId.js';
-import { createRunReader, eventsOf, followTail, messageOf, requirePosition, type Tail } from '../followTail.js';
+import { createReaders, type Tail } from '../followTail.js';
 import { MAX_WRITE_INTERVAL, numberWrites } from '../numberedWrites.js';
 import { storedTime } from '../storedTime.js';
 import { createWakeUps } from '../wakeUps.js';
@@ -45,8 +44,8 @@ const DEFAULT_MAX_AGE = 86_400_000;
 /** An entry of a stream: its id, for example `7-0`, and its only field. */
 type Entry = readonly [id: string, field: readonly [name: string, value: string]];
 
-/** What `READ` returns: whether the run has ended (1 or 0), its failure as JSON or empty, and the entries. */
-type Reply = readonly [ended: number, failure: string, entries: readonly Entry[]];
+/** What `READ` returns: the first attempt, whether the run has ended (1 or 0), its failure as JSON or empty, the entries. */
+type Reply = readonly [firstAttempt: number, ended: number, failure: string, entries: readonly Entry[]];
 
 /**
  * Keeps the events of runs in Redis Streams, so that any process can read, join and stop a run that another one
@@ -91,15 +90,6 @@ export function redisLog(client: RedisClient, options: RedisLogOptions = {}): Ru
       }),
       tap(() => wakeUps.wake(run)),
     );
-  /** Reads a stream after a position, and whether the run has ended. One step: the end is not seen before the rest. */
-  const readTail = <T>(
-    stream: 'events' | 'messages',
-    valuesOf: ValuesOf<T>,
-    run: string,
-    after: string,
-  ): Observable<Tail<T>> =>
-    ask(READ, run, [stream, after, PAGE_SIZE]).pipe(map((reply) => tailOf(reply, valuesOf, after)));
-
   const writes = numberWrites(
     (run, attempt, events, last) => {
       const text = events.length === 0 ? '' : JSON.stringify(events);
@@ -116,9 +106,7 @@ export function redisLog(client: RedisClient, options: RedisLogOptions = {}): Ru
   return {
     isShared: true,
     ...writes,
-    read: createRunReader((run) =>
-      followTail((after) => readTail('events', eventsOf, run, after), wakeUps.of(run, 'events')),
-    ),
+    ...createReaders((stream, run, after) => ask(READ, run, [stream, after, PAGE_SIZE]).pipe(map(tailOf)), wakeUps),
     state: (run) => ask(STATE, run, []).pipe(map(stateOf)),
     send: (run, message, { after, count, bytes } = { after: '0', count: 0, bytes: 0 }) =>
       defer(() =>
@@ -130,12 +118,6 @@ export function redisLog(client: RedisClient, options: RedisLogOptions = {}): Ru
         }),
         tap((isSent) => isSent && wakeUps.wake(run)),
       ),
-    messages: (run, from = '0') =>
-      followTail(
-        (after) => readTail('messages', messageOf, run, after),
-        wakeUps.of(run, 'messages'),
-        requirePosition(from),
-      ).pipe(concatMap(({ values }) => values)),
   };
 }
 
@@ -145,19 +127,14 @@ function stateOf(reply: unknown): LogState | undefined {
   return { attempt, hasEvents: written > 0, hasEnded: ended === 1 };
 }
 
-type ValuesOf<T> = (text: string, position: string) => readonly T[];
-
-function tailOf<T>(reply: unknown, valuesOf: ValuesOf<T>, after: string): Tail<T> {
+function tailOf(reply: unknown): Tail {
   if (reply === null) throw new RunNotFoundError();
-  const [ended, failure, entries] = reply as Reply;
-  const last = entries.at(-1);
+  const [firstAttempt, ended, failure, entries] = reply as Reply;
   return {
-    position: last ? positionOf(last) : after,
+    firstAttempt,
+    values: entries.map(([id, [, text]]) => ({ position: id.replace('-0', ''), text })),
     hasMore: entries.length === PAGE_SIZE,
     hasEnded: ended === 1,
-    values: entries.flatMap((entry) => valuesOf(entry[1][1], positionOf(entry))),
-    failure: failure === '' ? undefined : (JSON.parse(failure) as JsonObject),
+    failure,
   };
 }
-
-const positionOf = ([id]: Entry): string => id.replace('-0', '');

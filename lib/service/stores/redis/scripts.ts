@@ -1,7 +1,7 @@
 /*
  * The scripts of `redisLog`, in Lua. Redis executes each as one step. Their keys:
  *
- * - KEYS[1]: a hash with `attempt`, `written` and `sent` (the numbers of the last entries), `lastSent` (the id of the
+ * - KEYS[1]: a hash with `first` (the attempt that has opened the run; absent: 1), `attempt`, `written` and `sent` (the numbers of the last entries), `lastSent` (the id of the
  *   last call that has sent), `ended` and `failure`
  * - KEYS[2]: a stream of events, KEYS[3]: a stream of messages. The id of entry n is `n-0`.
  */
@@ -23,6 +23,7 @@ if last and written == last + 1 then
 end
 if last and written ~= last then return false end
 if count == 1 then redis.call('xadd', KEYS[2], (written + 1) .. '-0', 'events', events) end
+if known == 0 then redis.call('hset', KEYS[1], 'first', attempt) end
 redis.call('hset', KEYS[1], 'attempt', attempt, 'written', written + count)
 for _, key in ipairs(KEYS) do redis.call('pexpire', key, age) end
 redis.call('publish', 'rivulet', run)
@@ -73,8 +74,8 @@ return number`;
  * lost events that were read.
  */
 export const READ = `local stream, after, count = unpack(ARGV)
-local state = redis.call('hmget', KEYS[1], 'attempt', 'ended', 'failure', 'written')
+local state = redis.call('hmget', KEYS[1], 'attempt', 'ended', 'failure', 'written', 'first')
 if not state[1] or stream == 'events' and tonumber(state[4] or 0) < tonumber(after) then return false end
 local key = stream == 'events' and KEYS[2] or KEYS[3]
 local entries = redis.call('xrange', key, '(' .. after .. '-0', '+', 'count', count)
-return {state[2] and 1 or 0, state[3] or '', entries}`;
+return {tonumber(state[5] or 1), state[2] and 1 or 0, state[3] or '', entries}`;

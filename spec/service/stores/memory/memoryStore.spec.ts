@@ -11,7 +11,7 @@ import { agentTool } from '../../../../lib/tools/agentTool.js';
 import { observe } from '../../../support/observe.js';
 
 /** With what the objects of a small record need. */
-const sizeOf = (record: RunRecord) => 512 + JSON.stringify(record).length;
+const sizeOf = (record: RunRecord) => 768 + JSON.stringify(record).length;
 const recordOf = (id: string, fields: Partial<RunRecord> = {}): RunRecord => ({
   id,
   owner: 'ann',

@@ -27,7 +27,7 @@ import type { PostgresClient } from '../../../../lib/service/stores/postgres/ind
 import { logContract, storeContract } from '../../../../lib/testing/index.js';
 import { startPostgres } from '../../../support/postgresServer.js';
 import type { PostgresServer } from '../../../support/postgresServer.js';
-import { expectSharedRun } from '../otherProcess.js';
+import { expectLostLog, expectSharedRun } from '../otherProcess.js';
 
 const text = (value: string) => ({ type: 'text', text: value }) as StreamEvent;
 const done = (work: Observable<unknown>) => lastValueFrom(work, { defaultValue: undefined });
@@ -215,6 +215,9 @@ describe('PostgreSQL', () => {
       done(concat(next.append('undone', 2, [{ type: 'd' }]), next.append('undone', 2, [{ type: 'e' }]))),
     ]);
   });
+
+  it('tells a reader that its log was lost when another attempt has begun a new one', () =>
+    expectLostLog(listeningLog(), () => pool.query('truncate rivulet_logs cascade')));
 
   it('fails at once for an error that another attempt does not mend', async () => {
     const broken = postgresStore({ query: (statement) => pool.query(statement.replace('rivulet_records', 'missing')) });

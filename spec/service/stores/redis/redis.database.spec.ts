@@ -6,7 +6,7 @@ import { redisLog, redisNotifications } from '../../../../lib/service/stores/red
 import { logContract } from '../../../../lib/testing/index.js';
 import { startRedis } from '../../../support/redisServer.js';
 import type { RedisServer } from '../../../support/redisServer.js';
-import { expectSharedRun } from '../otherProcess.js';
+import { expectLostLog, expectSharedRun } from '../otherProcess.js';
 
 const done = (work: Observable<unknown>) => lastValueFrom(work, { defaultValue: undefined });
 
@@ -119,6 +119,9 @@ describe('Redis', () => {
       done(concat(next.append('undone', 2, [{ type: 'd' }]), next.append('undone', 2, [{ type: 'e' }]))),
     ]);
   });
+
+  it('tells a reader that its log was lost when another attempt has begun a new one', () =>
+    expectLostLog(listeningLog(), () => client.flushAll()));
 
   it.each([
     'LOADING Redis is loading the dataset in memory',
