@@ -115,7 +115,7 @@ function cacheResults(key: NonNullable<CacheToolOptions['key']>, size: number, t
       }),
       share(),
     );
-    running.set(id, shared);
+    if (isShared) running.set(id, shared);
     return shared;
   }
 
@@ -125,8 +125,7 @@ function cacheResults(key: NonNullable<CacheToolOptions['key']>, size: number, t
       if (given === undefined) return run; // calls without a key are not equal: one user would get another's result
       const id = canonicalJson(toJson(given)); // throws for a Map or a Promise, which would all have the text `{}`
       const found = context.outer?.resumed ? undefined : useCached(id); // what has begun continues
-      const shared = isShared ? running.get(id) : undefined;
-      return found ? of(found.result) : (shared ?? start(id, run));
+      return found ? of(found.result) : (running.get(id) ?? start(id, run));
     });
 }
 

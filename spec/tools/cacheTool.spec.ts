@@ -1,7 +1,6 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { concat, delay, map, merge, mergeMap, NEVER, of, Subject, throwError, timer } from 'rxjs';
 import { ConfigurationError } from '../../lib/core/errors.js';
-import type { Checkpoint } from '../../lib/core/checkpoint.js';
 import type { RunResult } from '../../lib/core/event.js';
 import { progress } from '../../lib/core/progress.js';
 import type { Tool } from '../../lib/core/tool.js';
@@ -219,10 +218,10 @@ describe('cacheTool', () => {
     const agent = twoRuns({ ...anyTool('count', execute as never), needsApproval: true });
     const options = ['ann', 'bob'].map((context) => ({ context, checkpoints: true }) as const);
     const waiting = options.map((each) => observe(agent.run('Pay', each)).values[0]);
-    for (const [at, { checkpoint }] of waiting.entries()) {
+    for (const [at, result] of waiting.entries()) {
       expect(paid).toEqual(['ann', 'bob'].slice(0, at));
       const decisions = { 'c/c': { approve: true } };
-      const resumed = observe(agent.resume(checkpoint as Checkpoint, { ...options[at], decisions }));
+      const resumed = observe(agent.resume(result!.checkpoint!, { ...options[at], decisions }));
       expect(resumed.values.at(-1)).toMatchObject({ result: { finishReason: 'stop' } });
     }
     expect(paid).toEqual(['ann', 'bob']);

@@ -6,7 +6,7 @@ import { words } from '../../core/words.js';
 import { endEvents } from './finish.js';
 import { isUserMessage, Steering, userMessageOf } from './steering.js';
 import { createExchange, isError, isNotJson, type Exchange } from './webSocketExchange.js';
-import { FrameOwner } from './webSocketOwner.js';
+import { FrameOwner, idOf } from './webSocketOwner.js';
 import { encodeJson } from '../../protocol/encodeOnce.js';
 import { MAX_TIMER_DELAY } from '../../core/options.js';
 
@@ -218,8 +218,7 @@ export class Connection {
     const isFirst = this.isAsked && !exchange.hasBegun;
     if (isFirst && this.owner.repeats(event)) {
       this.options.onRepeatedId();
-      const { id } = objectOrEmpty(event['response']);
-      this.close(`The server began two responses with the id ${JSON.stringify(id)}.`);
+      this.close(`The server began two responses with the id ${JSON.stringify(idOf(event['response']))}.`);
     }
     const isFailure = isError(event) || (isFirst && isNotJson(text));
     if (!isFailure && !this.isOfResponse(exchange, event)) return;

@@ -90,4 +90,4 @@ export class FrameOwner {
 const isPart = ({ type, item, item_id, output_index }: JsonObject): boolean =>
   endEvents.has(type) || (item ?? item_id ?? output_index) !== undefined;
 
-const idOf = (object: unknown): unknown => objectOrEmpty(object)['id'] ?? undefined;
+export const idOf = (object: unknown): unknown => objectOrEmpty(object)['id'] ?? undefined;
