@@ -16,7 +16,7 @@ import type { Orchestrator, TurnContext, TurnOptions } from './orchestrator.js';
 import { preparedTurn, type PrepareTurn } from './prepareTurn.js';
 import { collectPrompts, joinPrompts, receiverOf, type PromptQueue } from './prompts.js';
 import { dropReplay } from './replay.js';
-import type { RunOptions } from './runOptions.js';
+import { requireTurn, type RunOptions } from './runOptions.js';
 import { runTurns, type TurnPosition } from './runTurns.js';
 import { firstOf, leaveOn, stoppable, stopTurn, withNotifier } from './stopRun.js';
 import type { StopWhen } from './stopWhen.js';
@@ -112,7 +112,7 @@ class AgentRun {
       ...omitUndefined({ output: output?.schema, written, ...notifiers }),
     };
     this.runner = wrapTurn
-      ? { ...orchestrator, turn: wrapTurn((...turn) => orchestrator.turn(...turn)) }
+      ? { ...orchestrator, turn: requireTurn(wrapTurn((...turn) => orchestrator.turn(...turn))) }
       : orchestrator;
   }
 

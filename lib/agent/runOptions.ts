@@ -1,6 +1,8 @@
 import type { Observable, ObservableInput } from 'rxjs';
 import type { Approve, CallAnswers } from '../core/approval.js';
 import type { Message } from '../core/message.js';
+import { optionsError } from '../core/errors.js';
+import { requireSync } from '../core/options.js';
 import type { OptionKinds } from '../core/requireOptions.js';
 import type { Orchestrator } from './orchestrator.js';
 import type { PromptOptions } from './prompts.js';
@@ -68,6 +70,12 @@ export type RunArguments<C, Options = RunOptions<C>> = unknown extends C
   : [options: Options & { readonly context: C }];
 
 export interface ResumeOptions<C = unknown> extends Omit<RunOptions<C>, 'history'>, CallAnswers {}
+
+/** What `wrapTurn` has returned. */
+export function requireTurn(turn: unknown): Orchestrator['turn'] {
+  if (typeof requireSync('wrapTurn', turn) === 'function') return turn as Orchestrator['turn'];
+  throw optionsError('wrapTurn returned no function.', 'Return a turn: (state, context) => turn(state, context).');
+}
 
 export const runOptionKinds: OptionKinds<RunOptions & ResumeOptions> = {
   history: 'array',

@@ -2,6 +2,7 @@ import { asyncScheduler, defer, of, share, tap, type Observable } from 'rxjs';
 import { asksInside, maybeAsks } from '../core/askingTool.js';
 import { callToolWrapper } from '../core/callWrapper.js';
 import { toolsError } from '../core/errors.js';
+import { runsAgent } from '../core/innerAgent.js';
 import { canonicalJson } from '../core/json/canonical.js';
 import { toJson } from '../core/json/toJson.js';
 import type { JsonValue } from '../core/json/json.js';
@@ -37,7 +38,8 @@ interface CachedResult {
  * The cache belongs to the returned tool, so all runs that use this tool share it. Calls that are made while an equal
  * call runs share that call: they get its further progress, and its result or its error. It has the context of the
  * first call, and is aborted when all of them have been cancelled. An error is not cached: the next call executes the
- * tool again. A result from the cache comes without progress.
+ * tool again. A result from the cache comes without progress. Calls of an agent (`agentTool`) share only results: each
+ * run stops its own, and decides on its own waiting calls.
  *
  * If a result depends on more than the arguments (on the user, for example), put it into the key; otherwise one user
  * gets the result of another. A tool that asks a person, also in an agent that it runs, is refused for this reason, and
@@ -63,7 +65,7 @@ function cached({ size = 1000, ttl = Infinity, key = argumentsOfCall }: CacheToo
   requireNumber('ttl', ttl, 0);
   return <T extends Tool>(tool: T): T => {
     if (asksInside(tool)) throw asksPerson(tool);
-    return wrapTool(maybeAsks(tool) ? withoutQuestions(tool) : tool, cacheResults(key, size, ttl));
+    return wrapTool(maybeAsks(tool) ? withoutQuestions(tool) : tool, cacheResults(key, size, ttl, !runsAgent(tool)));
   };
 }
 
@@ -79,7 +81,7 @@ const asksPerson = ({ name }: Tool) =>
     'Cache what the tool calls inside `once` instead.',
   );
 
-function cacheResults(key: NonNullable<CacheToolOptions['key']>, size: number, ttl: number) {
+function cacheResults(key: NonNullable<CacheToolOptions['key']>, size: number, ttl: number, isShared: boolean) {
   const results = new Map<string, CachedResult>(); // in the order of their last use
   const running = new Map<string, Observable<ToolValue>>();
 
@@ -112,7 +114,7 @@ function cacheResults(key: NonNullable<CacheToolOptions['key']>, size: number, t
       }),
       share(),
     );
-    running.set(id, shared);
+    if (isShared) running.set(id, shared);
     return shared;
   }
 
@@ -121,7 +123,7 @@ function cacheResults(key: NonNullable<CacheToolOptions['key']>, size: number, t
       const given: unknown = requireSync('key', key(args, context));
       if (given === undefined) return run; // calls without a key are not equal: one user would get another's result
       const id = canonicalJson(toJson(given)); // throws for a Map or a Promise, which would all have the text `{}`
-      const found = useCached(id);
+      const found = context.outer?.resumed ? undefined : useCached(id); // what has begun continues
       return found ? of(found.result) : (running.get(id) ?? start(id, run));
     });
 }

@@ -4,6 +4,7 @@ import { isRecord, nonEmptyString, type JsonObject } from '../core/json/json.js'
 import { toolCallsOf, type Message } from '../core/message.js';
 import { requireOptions } from '../core/requireOptions.js';
 import { tool, type Tool } from '../core/tool.js';
+import { namesOf, withToolName } from '../core/toolNames.js';
 import { scoreTools, type ToolScore } from './scoreTools.js';
 import type { Plain } from '../core/typesOf.js';
 
@@ -75,7 +76,7 @@ export function toolCatalogue(
   const search = createSearch(first, name, options);
   const constant = [search, ...always];
   const turnTools = (messages: readonly Message[], all: readonly Tool[]): TurnTools => {
-    const names = namesIn(messages, name);
+    const names = namesIn(messages, name, namesOf(all));
     const found = all.filter((one) => names.has(one.name) && !always.some((other) => other.name === one.name));
     return { tools: [...constant, ...found] };
   };
@@ -129,11 +130,11 @@ function createSearch(
   }) as unknown as SearchTool;
 }
 
-function namesIn(messages: readonly Message[], search: string): ReadonlySet<string> {
+function namesIn(messages: readonly Message[], search: string, all: ReadonlySet<string>): ReadonlySet<string> {
   const found = messages.flatMap(({ parts }) =>
     parts.flatMap((part) => (part.type === 'toolResult' && part.name === search ? foundNames(part.result) : [])),
   );
-  return new Set([...found, ...messages.flatMap(toolCallsOf).map(({ name }) => name)]);
+  return new Set([...found, ...messages.flatMap(toolCallsOf).map((call) => withToolName(call, all).name)]);
 }
 
 function foundNames(result: unknown): readonly string[] {

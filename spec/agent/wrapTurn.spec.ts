@@ -2,8 +2,11 @@ import { describe, expect, it } from '@jest/globals';
 import { map, tap } from 'rxjs';
 import { createAgent } from '../../lib/agent/createAgent.js';
 import type { Orchestrator } from '../../lib/agent/orchestrator.js';
+import { ConfigurationError } from '../../lib/core/errors.js';
 import { pipeModel } from '../../lib/models/pipeModel.js';
 import { tool } from '../../lib/core/tool.js';
+import { traceAgent } from '../../lib/observe/opentelemetry/index.js';
+import { recordRun } from '../../lib/observe/recording/recordRun.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import { observe } from '../support/observe.js';
 
@@ -40,6 +43,20 @@ describe('wrapTurn', () => {
     expect(notes).toEqual(['run', 'turn 1 of scripted', 'turn 2 of other']);
     expect(observe(runs).values).toMatchObject([{ text: 'RAIN.' }]);
     expect(notes.slice(3)).toEqual(notes.slice(0, 3));
+  });
+
+  const wrong: readonly [string, () => unknown, string][] = [
+    ['nothing', () => undefined, 'wrapTurn returned no function. Return a turn'],
+    ['an object', () => ({ turn: look }), 'wrapTurn returned no function. Return a turn'],
+    ['a Promise', () => Promise.resolve(), 'wrapTurn returned a Promise.'],
+  ];
+  it.each(wrong)('wrapTurn that returns %s fails the run, also while it is recorded or traced', (_, wrap, message) => {
+    const agent = createAgent({ model: scriptedModel(['Rain.']), tools: [look] });
+    for (const each of [agent, recordRun(agent, () => undefined), traceAgent(agent, { name: 'a' })]) {
+      const { error } = observe(each.run('Hi', { wrapTurn: wrap as never }));
+      expect(error).toBeInstanceOf(ConfigurationError);
+      expect((error as Error).message).toContain(message);
+    }
   });
 
   it('wrapTurn wraps a resumed run, whose checkpoints keep the name of the orchestrator', () => {

@@ -191,6 +191,14 @@ describe('requireSync', () => {
     expect(printed).toEqual([defect, defect]);
   });
 
+  it('toJson names the place of a value in rows whose `toJSON` hides a cycle', async () => {
+    const order = { total: NaN, toJSON: () => ({ id: 1, customer: { name: 'Ann', totals: [1, order.total] } }) };
+    const rows = [{ id: 0, a: { b: 1 } }, Object.assign(order, { self: order, shared: {} })];
+    expect(await outcome(() => call(anyTool('look', () => ({ rows }))))).toContain(
+      'JSON cannot represent NaN at \\"rows.1.customer.totals.1\\". Return plain data.',
+    );
+  });
+
   it('requireSync lists all options that are functions', () => {
     const known = new Set([...Object.keys(refused), ...Object.keys(reported)]);
     expect(functionOptions().filter((name) => !known.has(name) && !others.test(name))).toEqual([]);

@@ -1,11 +1,12 @@
 import { appendFileSync } from 'node:fs';
-import { it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { from, of } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { Chunk } from '../../lib/core/chunk.js';
 import type { StreamEvent } from '../../lib/core/event.js';
 import { startState } from '../../lib/core/event.js';
 import { repairHistory } from '../../lib/core/history.js';
+import { toJson } from '../../lib/core/json/toJson.js';
 import type { JsonObject, JsonValue } from '../../lib/core/json/json.js';
 import { modelMessage, userMessage } from '../../lib/core/message.js';
 import type { Message, Part } from '../../lib/core/message.js';
@@ -206,6 +207,7 @@ const rows: readonly Row[] = [
   ['the bytes of a file of an MCP server', 500_000, (n) => hideToken('x'.repeat(n))],
   ['bytes that repeat the beginning of a token', 200_000, (n) => hideToken('abc'.repeat(n))],
   ['bytes that repeat a token', 20_000, (n) => hideToken('1access/secret+1~A='.repeat(n))],
+  ['values that JSON does not have', 5_000, (n) => () => expect(() => toJson(list(n, () => ({ x: NaN })))).toThrow()],
   ['hyphens in the name of a header', 5_000, (n) => () => secretsOf('', { ['a-'.repeat(n)]: 'x' })],
   [
     'the key in an error, many times',

@@ -1,11 +1,12 @@
 import { describe, expect, it, jest } from '@jest/globals';
-import { concat, delay, merge, mergeMap, NEVER, of, Subject, throwError, timer } from 'rxjs';
+import { concat, delay, map, merge, mergeMap, NEVER, of, Subject, throwError, timer } from 'rxjs';
 import { ConfigurationError } from '../../lib/core/errors.js';
+import type { RunResult } from '../../lib/core/event.js';
 import { progress } from '../../lib/core/progress.js';
 import type { Tool } from '../../lib/core/tool.js';
 import { executeTools } from '../../lib/operators/executeTools.js';
 import { createAgent } from '../../lib/agent/createAgent.js';
-import { scriptedModel } from '../../lib/testing/index.js';
+import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import { agentTool } from '../../lib/tools/agentTool.js';
 import { askTool } from '../../lib/tools/askTool.js';
 import { cacheTool } from '../../lib/tools/cacheTool.js';
@@ -190,6 +191,40 @@ describe('cacheTool', () => {
     expect(() => cacheTool(tool)).toThrow(`The tool "${name}" asks a person`);
     expect(() => cacheTool({ ttl: 1 })(tool)).toThrow(ConfigurationError);
     expect(() => cacheTool(agentWith(counter()))).not.toThrow();
+  });
+
+  /** Two runs that call a cached agent at once; the inner agent calls the tool. */
+  const twoRuns = (inner: Tool) => {
+    const callOnce = (name: string) =>
+      scriptedModel(({ messages }) =>
+        messages.at(-1)?.parts[0]?.type === 'toolResult' ? 'done' : [toolCall(name, { prompt: 'a' }, 'c')],
+      );
+    const agent = createAgent({ model: callOnce('count'), tools: [inner] });
+    const tools = [cacheTool(agentTool(agent, { name: 'sub', description: '' }))];
+    return createAgent({ model: callOnce('sub'), tools });
+  };
+
+  it('cacheTool of an agent ends only the call of the run that stops', () =>
+    virtual(({ expectObservable, cold }) => {
+      const agent = twoRuns(anyTool('count', () => of(1).pipe(delay(10))));
+      const endOf = map(({ finishReason, text }: RunResult) => [finishReason, text]);
+      expectObservable(agent.run('A', { stop: cold('5ms a') }).pipe(endOf)).toBe('5ms (a|)', { a: ['stopped', ''] });
+      expectObservable(agent.run('B').pipe(endOf)).toBe('10ms (b|)', { b: ['stop', 'done'] });
+    }));
+
+  it('cacheTool of an agent lets each run decide on its own waiting calls', () => {
+    const paid: unknown[] = [];
+    const execute = (_: unknown, { context }: { context: unknown }) => paid.push(context);
+    const agent = twoRuns({ ...anyTool('count', execute as never), needsApproval: true });
+    const options = ['ann', 'bob'].map((context) => ({ context, checkpoints: true }) as const);
+    const waiting = options.map((each) => observe(agent.run('Pay', each)).values[0]);
+    for (const [at, result] of waiting.entries()) {
+      expect(paid).toEqual(['ann', 'bob'].slice(0, at));
+      const decisions = { 'c/c': { approve: true } };
+      const resumed = observe(agent.resume(result!.checkpoint!, { ...options[at], decisions }));
+      expect(resumed.values.at(-1)).toMatchObject({ result: { finishReason: 'stop' } });
+    }
+    expect(paid).toEqual(['ann', 'bob']);
   });
 
   it.each([

@@ -61,6 +61,16 @@ describe('toolCatalogue', () => {
     expect(namesOf(model.requests[2])).toEqual(['search_tools', 'get_weather']);
   });
 
+  it.each(['functions.get_weather', 'default_api:get_weather', 'get_weather<|channel|>commentary'])(
+    'toolCatalogue loads a tool that the model called without a search as %s',
+    (name) => {
+      const model = scriptedModel([[toolCall(name, {})], [toolCall(name, { city: 'Oslo' })], '7 °C.']);
+      const { values } = observe(createAgent({ model, ...toolCatalogue([weather, pay]) }).run('How warm is it?'));
+      expect(namesOf(model.requests[1])).toEqual(['search_tools', 'get_weather']);
+      expect(values[0]?.messages.at(-2)?.parts).toMatchObject([{ result: { degrees: 7 } }]);
+    },
+  );
+
   it.each([
     ['an array', () => toolCatalogue([weather, pay])],
     ['an Observable', () => toolCatalogue(of([weather, pay]))],

@@ -10,13 +10,23 @@ import type { JsonValue } from './json.js';
 export function toJson(value: unknown): JsonValue {
   if (typeof value === 'string' || typeof value === 'boolean' || value === null) return value;
   let refusal: TypeError | undefined;
+  // The objects around the current value, as `toJSON` returned them, and the names of their fields.
+  const holders: unknown[] = [];
+  const path: string[] = [];
+  let entered: unknown;
   // It reads the rest of the value, too: Node would end the process for a Promise that rejects.
   const text = JSON.stringify(value, function (this: Readonly<Record<string, unknown>>, key: string, given: unknown) {
+    holders.length = this === entered ? holders.push(this) : holders.lastIndexOf(this) + 1;
+    path[holders.length] = key;
+    entered = given;
     const original = this[key];
-    const problem = problemOf(original, given);
-    if (problem === undefined) return replaceBytes(original, given);
+    const replaced = replaceBytes(original);
+    const problem = replaced === undefined ? problemOf(original, given) : undefined;
+    if (problem === undefined) return replaced ?? given;
     reportRejection(original);
-    refusal ??= new TypeError(`JSON cannot represent ${problem}${placeOf(this, key, value)}. ${remedyOf(given)}`);
+    refusal ??= new TypeError(
+      `JSON cannot represent ${problem}${placeOf(path.slice(1, holders.length + 1))}. ${remedyOf(given)}`,
+    );
     return null;
   }) as string | undefined; // undefined for undefined
   if (refusal) throw refusal;
@@ -60,15 +70,14 @@ type JsonFields<T> = {
 };
 
 /** A Buffer's `toJSON` returns an array of numbers, an invalid date's null: the original value is needed. */
-function replaceBytes(original: unknown, given: unknown): unknown {
+function replaceBytes(original: unknown): string | undefined {
   if (original instanceof Error) return errorText(original);
   if (original instanceof ArrayBuffer) return base64(new Uint8Array(original));
-  if (!ArrayBuffer.isView(original)) return given;
+  if (!ArrayBuffer.isView(original)) return undefined;
   return base64(new Uint8Array(original.buffer, original.byteOffset, original.byteLength));
 }
 
 function problemOf(original: unknown, given: unknown): string | undefined {
-  if (original instanceof Error || original instanceof ArrayBuffer || ArrayBuffer.isView(original)) return undefined;
   if (original instanceof Date && given === null) return 'an invalid Date';
   switch (typeof given) {
     case 'function':
@@ -84,21 +93,7 @@ function problemOf(original: unknown, given: unknown): string | undefined {
   }
 }
 
-const placeOf = (holder: unknown, key: string, value: unknown): string => {
-  const path = pathTo(holder, value);
-  return path === undefined ? '' : ` at "${`${path}.${key}`.slice(1)}"`;
-};
-
-/** The names of the fields between them, each after a point. */
-function pathTo(holder: unknown, value: unknown): string | undefined {
-  if (value === holder) return '';
-  if (typeof value !== 'object' || value === null) return undefined;
-  for (const [name, inner] of Object.entries(value)) {
-    const rest = pathTo(holder, inner);
-    if (rest !== undefined) return `.${name}${rest}`;
-  }
-  return undefined;
-}
+const placeOf = (names: readonly string[]): string => (names.length > 0 ? ` at "${names.join('.')}"` : '');
 
 /** Plain objects of any realm are recognized: their prototype has no prototype. */
 function hidesItsData(value: object): boolean {

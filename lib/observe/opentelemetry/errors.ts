@@ -1,34 +1,26 @@
-import { errorText } from '../../core/errors.js';
+import { errorText, errorToJson } from '../../core/errors.js';
+import type { JsonObject } from '../../core/json/json.js';
 import { words } from '../../core/words.js';
 
-/** Messages of these contain no keys and nothing of the conversation. Any other may quote a user or a tool. */
+/** Messages of Rivulet's errors with these codes have no keys and nothing of the conversation. Others may quote a user. */
 const safeCodes: ReadonlySet<unknown> = /* @__PURE__ */ words(`
   connection context_length http protocol provider rate_limit stream_interrupted timeout
 `);
 
-type ErrorFields = Partial<Record<'providerCode' | 'status' | 'code' | 'name' | 'retryable', unknown>>;
+/** Of another library's error, only the class: its codes may be ids of people or of records. */
+export const errorType = (thrown: unknown): string => errorTypeOfJson(errorToJson(thrown));
 
-export function errorType(thrown: unknown): string {
-  const { providerCode, status, code, name } = readFields(thrown);
+export function errorTypeOfJson({ providerCode, status, code, name }: JsonObject): string {
   const number = typeof status === 'number' ? String(status) : undefined;
-  return [providerCode, number, code, name].find(isIdentifier) ?? '_OTHER';
+  return [providerCode, number, code].find(isIdentifier) ?? [name].find(isClass) ?? '_OTHER';
 }
 
 export function errorMessage(thrown: unknown, content: boolean): string | undefined {
-  const { code, retryable } = readFields(thrown);
-  const isSafe = safeCodes.has(code) && typeof retryable === 'boolean';
+  const isSafe = safeCodes.has(errorToJson(thrown)['code']);
   return content || isSafe ? errorText(thrown) : undefined;
 }
 
-/** The code of a DOMException is a number, and says less than its name. */
 const isIdentifier = (value: unknown): value is string => typeof value === 'string' && /^[\w.:/-]{1,100}$/.test(value);
 
-function readFields(thrown: unknown): ErrorFields {
-  if (typeof thrown !== 'object' || thrown === null) return {};
-  try {
-    const { providerCode, status, code, name, retryable } = thrown as ErrorFields;
-    return { providerCode, status, code, name, retryable };
-  } catch {
-    return {};
-  }
-}
+const isClass = (value: unknown): value is string =>
+  typeof value === 'string' && /^[A-Za-z]{0,50}(?:Error|Exception)$/.test(value);

@@ -98,7 +98,7 @@ export class ToolCalls {
     } else {
       // The class of what the tool threw says more than `failed`. Every other code is more exact.
       const type = code === 'failed' && call.thrown !== undefined ? errorType(call.thrown) : code;
-      call.operation.fail(call.thrown ?? error, type);
+      call.operation.fail(this.run.telemetry.content ? (call.thrown ?? error) : undefined, type);
     }
   }
 

@@ -16,7 +16,7 @@ import {
   usageAttributes,
 } from './attributes.js';
 import { inputAttributes, OutputCollector, outputAttributes } from './content.js';
-import { errorType } from './errors.js';
+import { errorTypeOfJson } from './errors.js';
 import { recordHistogram, recordTokens } from './metrics.js';
 import { Operation, runOperation } from './operation.js';
 import { createTelemetry, type Telemetry, type TraceOptions } from './telemetry.js';
@@ -131,7 +131,7 @@ class ModelCall {
     this.operation.span.addEvent('rivulet.retry', {
       'rivulet.retry.attempt': attempt,
       'rivulet.retry.delay': delay,
-      'error.type': errorType(error),
+      'error.type': errorTypeOfJson(error),
     });
   }
 

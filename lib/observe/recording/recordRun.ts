@@ -11,6 +11,7 @@ import type { Model } from '../../core/model.js';
 import { innerAgentOf } from '../../core/innerAgent.js';
 import type { Tool } from '../../core/tool.js';
 import type { Orchestrator, TurnContext } from '../../agent/orchestrator.js';
+import { requireTurn } from '../../agent/runOptions.js';
 import type { AgentEntry, StartEntry } from './entries.js';
 import { recordStream, RequestLog } from './record.js';
 import { RecordingOutput, type RecordingOptions, type RecordingSink } from './recordingOutput.js';
@@ -131,7 +132,7 @@ function recordOptions<Options extends RunOptions | ResumeOptions>(options: Opti
       ),
     }),
     wrapTurn: (turn: Orchestrator['turn']): Orchestrator['turn'] => {
-      const wrapped = wrapTurn(turn);
+      const wrapped = requireTurn(wrapTurn(turn));
       return (state, context) => {
         if (isFirst) recorder.write(agentEntry(recorder, context));
         isFirst = false;

@@ -6,7 +6,7 @@ import { words } from '../../core/words.js';
 import { endEvents } from './finish.js';
 import { isUserMessage, Steering, userMessageOf } from './steering.js';
 import { createExchange, isError, isNotJson, type Exchange } from './webSocketExchange.js';
-import { FrameOwner } from './webSocketOwner.js';
+import { FrameOwner, idOf } from './webSocketOwner.js';
 import { encodeJson } from '../../protocol/encodeOnce.js';
 import { MAX_TIMER_DELAY } from '../../core/options.js';
 
@@ -218,7 +218,7 @@ export class Connection {
     const isFirst = this.isAsked && !exchange.hasBegun;
     if (isFirst && this.owner.repeats(event)) {
       this.options.onRepeatedId();
-      this.close(`The server began two responses with the id ${JSON.stringify(this.owner.response)}.`);
+      this.close(`The server began two responses with the id ${JSON.stringify(idOf(event['response']))}.`);
     }
     const isFailure = isError(event) || (isFirst && isNotJson(text));
     if (!isFailure && !this.isOfResponse(exchange, event)) return;
@@ -228,8 +228,8 @@ export class Connection {
     exchange.end();
     this.exchange = undefined;
     this.isAsked = false;
-    // After a failure, nobody knows what the server still sends.
-    if (isFailure || asyncScheduler.now() > this.until) this.close();
+    // After a failure, nobody knows what the server still sends; without first events, where the next response begins.
+    if (isFailure || !this.owner.isAnnounced || asyncScheduler.now() > this.until) this.close();
     else this.closeAfter(this.steering.isActive ? STEERED_IDLE : this.options.idle);
   }
 
@@ -240,7 +240,7 @@ export class Connection {
     this.owner.begin(event);
     this.isStored = objectOrEmpty(event['response'])['store'] !== false;
     this.expected = undefined;
-    return true;
+    return this.owner.owns(event);
   }
 
   private closeAfter(time: number): void {

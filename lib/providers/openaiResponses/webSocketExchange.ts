@@ -48,7 +48,7 @@ export function createExchange(
   };
 }
 
-/** For errors without a status. A new connection has no limit yet. */
+/** For errors without a status. A new connection has no limit yet: OpenAI sends status 400 with this code. */
 const statuses: ReadonlyMap<unknown, number> = /* @__PURE__ */ new Map([
   ['rate_limit_exceeded', 429],
   ['server_error', 500],
@@ -60,7 +60,7 @@ function errorResponse(event: JsonObject): Response {
   const details = error ?? fields;
   const known = statuses.get(objectOrEmpty(details)['code']) ?? 400;
   const isStatus = typeof status === 'number' && status >= 400 && status < 600; // a Response refuses others
-  return Response.json({ error: details }, { status: isStatus ? status : known });
+  return Response.json({ error: details }, { status: isStatus && known !== 503 ? status : known });
 }
 
 export const isError = (event: JsonObject): boolean => isErrorEvent(nonEmptyString(event['type']), event);

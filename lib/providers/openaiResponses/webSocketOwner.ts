@@ -10,8 +10,12 @@ const firstEvents: ReadonlySet<unknown> = new Set(['response.created', 'response
 export class FrameOwner {
   /** The current or last response. Undefined: none has begun, or the server has not named it. */
   response: unknown;
-  /** All responses of the connection, also those that nobody requested, and all announced items. */
-  private readonly responses = new Set<unknown>();
+  /** Whether the current response began with a first event. Some servers send none. */
+  isAnnounced = false;
+  /** Whether no response has sent an event yet. */
+  private isNew = true;
+  /** All responses of the connection: whether they were requested. And all announced items. */
+  private readonly responses = new Map<unknown, boolean>();
   private readonly known = new Set<unknown>();
   /** The items that the current response has announced. */
   private items = new Set<unknown>();
@@ -23,22 +27,29 @@ export class FrameOwner {
   private number: unknown;
   private isNumbered = true;
 
-  /** Whether the frame begins another response. One that nobody requested is remembered, since it is never read. */
-  begins({ type, response }: JsonObject, isWithin = false): boolean {
-    const id = idOf(response);
-    if (!firstEvents.has(type) || this.responses.has(id)) return false;
-    if (id !== undefined) this.responses.add(id);
+  /**
+   * Whether the frame begins another response. One that nobody requested is remembered, since it is never read. The
+   * first response of a connection may begin with any event: no other one can have sent it.
+   */
+  begins(event: JsonObject, isWithin = false): boolean {
+    const id = idOf(event['response']);
+    const isBeginning = firstEvents.has(event['type']) || (this.isNew && isPart(event));
+    this.isNew &&= !isBeginning;
+    if (!isBeginning || this.responses.has(id)) return false;
+    if (id !== undefined) this.responses.set(id, false);
     return id !== undefined || !isWithin;
   }
 
-  /** Whether the frame begins a response with the id of the last one: the next one, or the last one again. */
+  /** Whether the frame begins a response with the id of an earlier one: the next one, or the earlier one again. */
   repeats({ type, response }: JsonObject): boolean {
-    return firstEvents.has(type) && this.response !== undefined && idOf(response) === this.response;
+    return firstEvents.has(type) && this.responses.get(idOf(response)) === true;
   }
 
   begin(event: JsonObject): void {
     this.response = idOf(event['response']);
-    this.number = event['sequence_number'];
+    if (this.response !== undefined) this.responses.set(this.response, true);
+    this.isAnnounced = firstEvents.has(event['type']);
+    this.number = Number(event['sequence_number']) - 1;
     this.items = new Set();
     this.isInterleaved = false;
   }
@@ -75,4 +86,8 @@ export class FrameOwner {
   }
 }
 
-const idOf = (object: unknown): unknown => objectOrEmpty(object)['id'] ?? undefined;
+/** Whether the event is of an item, or the end of a response. */
+const isPart = ({ type, item, item_id, output_index }: JsonObject): boolean =>
+  endEvents.has(type) || (item ?? item_id ?? output_index) !== undefined;
+
+export const idOf = (object: unknown): unknown => objectOrEmpty(object)['id'] ?? undefined;

@@ -50,8 +50,9 @@ export interface WebSocketTransport {
  * has its previous response. Errors, retries and timeouts are those of HTTP: a connection that breaks is a request that
  * was interrupted, and an error that the server sends first has its status. Unsubscribing closes the connection, which
  * is the only way to end a response; so does an error. Late events of another response are ignored. If a server begins
- * a second response with the id of the first one, nobody knows whose it is: the request fails with an interruption, and
- * each later one to that server has a connection of its own. A request without any answer ends after 300 s, or after
+ * a response with the id of an earlier one, nobody knows whose it is: the request fails with an interruption, which is
+ * retried, and each later one to that server has a connection of its own. A response without `response.created` is read
+ * as the first one of a connection, which is then closed. A request without any answer ends after 300 s, or after
  * `timeout.first`: there is no proxy or runtime that ends it.
  *
  * ```ts

@@ -4,6 +4,7 @@ import { lastValueFrom, throwError } from 'rxjs';
 import { createAgent } from '../../../lib/agent/createAgent.js';
 import type { Chunk } from '../../../lib/core/chunk.js';
 import { traceAgent, traceModel } from '../../../lib/observe/opentelemetry/index.js';
+import { ProviderError } from '../../../lib/core/errors.js';
 import { userMessage } from '../../../lib/core/message.js';
 import { scriptedModel, toolCall } from '../../../lib/testing/index.js';
 import { observe } from '../../support/observe.js';
@@ -87,7 +88,7 @@ describe('names in spans and metrics', () => {
       const { options, metrics } = record();
       for (let index = 0; index < 1500; index++) {
         const answers = [metadata(`model ${index}`), finish('stop')];
-        const error = Object.assign(new Error('failed'), { providerCode: `code_${index}` });
+        const error = new ProviderError('p', 'failed', { retryable: false, providerCode: `code_${index}` });
         const model = scriptedModel((request) => (request.messages.length === 1 ? answers : throwError(() => error)));
         const traced = traceModel(model, { ...options, conventions });
         observe(traced.stream({ messages: [userMessage('Hi')] }));

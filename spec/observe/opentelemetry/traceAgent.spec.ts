@@ -22,7 +22,7 @@ import { createAgent } from '../../../lib/agent/createAgent.js';
 import type { AgentOptions } from '../../../lib/agent/createAgent.js';
 import { traceAgent } from '../../../lib/observe/opentelemetry/index.js';
 import type { Chunk } from '../../../lib/core/chunk.js';
-import { ConnectionError } from '../../../lib/core/errors.js';
+import { ConnectionError, HttpError } from '../../../lib/core/errors.js';
 import { isResult, isToolStart } from '../../../lib/core/eventGuards.js';
 import { tool } from '../../../lib/core/tool.js';
 import type { Tool } from '../../../lib/core/tool.js';
@@ -552,6 +552,20 @@ describe('traceAgent', () => {
         attributes: { 'gen_ai.tool.call.id': 'call_1_2', 'error.type': 'unknown_tool' },
       },
     ]);
+  });
+
+  const secret = { code: 'http', retryable: false, providerCode: 'SECRET-5', status: 404, requestId: 'SECRET-6' };
+  it.each<[what: string, thrown: unknown, type: string]>([
+    ['the fields of a Rivulet error', Object.assign(new Error('SECRET-7'), secret), 'Error'],
+    ['an id as its code', Object.assign(new RangeError('SECRET-7'), { code: 'SECRET-8' }), 'RangeError'],
+    ['an id as its name', Object.assign(new Error('SECRET-7'), { name: 'SECRET-9' }), '_OTHER'],
+    ['the class of a Rivulet error', new HttpError('SECRET-7', { provider: 'p', ...secret, providerCode: 'c' }), 'c'],
+  ])('traceAgent records only the type of an error that a tool throws with %s', async (_, thrown, type) => {
+    const failing = tool({ name: 'load', description: '', execute: () => throwError(() => thrown) });
+    const { agent, span, recorded } = traced({ model: scriptedModel([[toolCall('load')], 'Done.']), tools: [failing] });
+    observe(agent.run('Go.'));
+    expect(span('execute_tool load').attributes['error.type']).toBe(type);
+    expect(await recorded.text()).not.toContain('SECRET');
   });
 
   const talkative = () => {

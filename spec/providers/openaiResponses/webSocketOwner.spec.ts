@@ -225,6 +225,23 @@ describe('webSocketTransport', () => {
     expect(await textOf(modelOf(serverOf(() => 'errs', 'at once')), 'ann')).toContain('refusal of ann');
   });
 
+  it('webSocketTransport retries on a new connection when the server ends an old one with status 400', async () => {
+    const limit = { code: 'websocket_connection_limit_reached', message: 'Create a new websocket connection.' };
+    let count = 0;
+    habits['limits'] = (who) => [count++ === 0 ? [{ type: 'error', status: 400, error: limit }] : answer(who), []];
+    expect(
+      await textOf(
+        modelOf(
+          serverOf(() => 'limits', 'at once'),
+          {},
+          again,
+        ),
+        'ann',
+      ),
+    ).toBe('text of ann');
+    expect(count).toBe(2);
+  });
+
   it.each(['999', '600', '200'])('webSocketTransport fails if the status of the handshake is %s', async (status) => {
     const refusing = class extends serverOf(() => 'answers', 'at once') {
       constructor() {
@@ -415,6 +432,12 @@ const ids: Record<string, (json: string, at: number) => string> = {
   'different in each frame of an item': (json, at) => json.replace(/"item-([a-z0-9]+)"/g, `"$1-${at}"`),
   'none for responses': (json) => json.replace(/"id":"r-[a-z]+",/, '').replace(/item-[a-z]+/g, 'msg_'),
   'the same for all responses': (json) => json.replace(/"r-[a-z]+"/, '"r"').replace(/item-[a-z]+/g, 'msg_'),
+  'the same for the first and the third response': (json) => json.replace(/"r-(ann|carol)"/, '"r"'),
+};
+/** The requests on each connection, if a response has the id of an earlier one. */
+const repeatedIds: Record<string, string[][]> = {
+  'the same for all responses': [['ann', 'bob'], ['bob'], ['carol']],
+  'the same for the first and the third response': [['ann', 'bob', 'carol'], ['carol']],
 };
 const numbers: Record<string, (frame: object, at: number) => object> = {
   'one by one': (frame, at) => ({ sequence_number: at, ...frame }),
@@ -439,18 +462,19 @@ const cells = Object.keys(kinds).flatMap((kind) =>
 
 describe('webSocketTransport', () => {
   const users = ['ann', 'bob', 'carol'];
-  const framesOf = ({ kind, id, number, output }: (typeof cells)[number], who: string) => {
+  const framesOf = ({ kind, id, number, output }: (typeof cells)[number], who: string, from = 0) => {
     const events = kinds[kind]?.(who) ?? [];
     const announced = events.filter((frame) => output !== 'unannounced' || !('item' in frame));
     const full = kind === 'text' ? [itemOf(who, `text of ${who} and more`)] : [];
     return [created(who), ...announced, endOf(who, output === 'full' ? full : [])]
+      .slice(from)
       .map((frame, at) => JSON.stringify(numbers[number]?.(frame, at)))
       .map((json, at) => ids[id]?.(json, at) ?? json);
   };
   const read = (model: Model, who: string) =>
     lastValueFrom(model.stream({ messages: [userMessage(`I am ${who}`)] }).pipe(toArray()));
   /** A class of sockets. Its server sends late frames of a response within the next one of the same connection. */
-  const socketOf = (cell: (typeof cells)[number], late: string, sent: string[][]) =>
+  const socketOf = (cell: (typeof cells)[number], late: string, sent: string[][], from = 0) =>
     class extends serverOf(() => 'answers', 'at once') {
       private readonly received: string[] = [];
       constructor() {
@@ -462,7 +486,7 @@ describe('webSocketTransport', () => {
         const before = this.received.at(-1);
         this.received.push(who);
         const [at, frames] = before === undefined ? [0, []] : (lateFrames[late]?.(before) ?? [0, []]);
-        const texts = framesOf(cell, who);
+        const texts = framesOf(cell, who, from);
         const others = frames.map((frame, index) => ids[cell.id]?.(JSON.stringify(frame), index) ?? '');
         queueMicrotask(() => {
           for (const text of [...texts.slice(0, at + 1), ...others, ...texts.slice(at + 1)])
@@ -470,8 +494,8 @@ describe('webSocketTransport', () => {
         });
       }
     };
-  const overHttp = (cell: (typeof cells)[number], who: string) => {
-    const body = framesOf(cell, who).map((text) => `data: ${text}\n\n`);
+  const overHttp = (cell: (typeof cells)[number], who: string, from = 0) => {
+    const body = framesOf(cell, who, from).map((text) => `data: ${text}\n\n`);
     const fetch = () =>
       Promise.resolve(new Response(body.join(''), { headers: { 'content-type': 'text/event-stream' } }));
     return read(openai('m', { apiKey: 'none', fetch }), who);
@@ -488,8 +512,38 @@ describe('webSocketTransport', () => {
         if (cell.output !== 'unannounced')
           expect(JSON.stringify(chunks.filter(({ type }) => type !== 'metadata'))).toContain(who);
       }
-      const isRepeated = cell.id === 'the same for all responses';
-      expect(sent).toEqual(isRepeated ? [['ann', 'bob'], ['bob'], ['carol']] : [users]);
+      expect(sent).toEqual(repeatedIds[cell.id] ?? [users]);
+    },
+  );
+
+  it.each(cells)(
+    'webSocketTransport reads what HTTP reads without a first event: $kind, ids $id, numbers $number, output $output',
+    async (cell) => {
+      const sent: string[][] = [];
+      const model = modelOf(socketOf(cell, 'none', sent, 1));
+      for (const who of users) expect(await read(model, who)).toEqual(await overHttp(cell, who, 1));
+      expect(sent).toEqual(users.map((who) => [who]));
+    },
+  );
+
+  it.each([[added('nobody')], [delta('nobody')], [completed('nobody')]])(
+    'webSocketTransport needs a first event if the server sent another event before the request: %j',
+    async (frame) => {
+      let isFirst = true;
+      const server = class extends serverOf(() => 'answers', 'at once') {
+        constructor() {
+          super();
+          if (isFirst)
+            queueMicrotask(() => (this.onmessage as (event: object) => void)({ data: JSON.stringify(frame) }));
+          isFirst = false;
+        }
+        override send(data: string): void {
+          (this.onmessage as (event: object) => void)({ data: JSON.stringify(completed('nobody')) });
+          super.send(data);
+        }
+      };
+      const model = modelOf(server);
+      for (const who of users) expect(await textOf(model, who)).toBe(`text of ${who}`);
     },
   );
 

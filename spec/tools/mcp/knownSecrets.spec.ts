@@ -245,6 +245,22 @@ describe('KnownSecrets', () => {
     },
   );
 
+  it('KnownSecrets searches the data of an error as that of a result: once, and for nothing else', async () => {
+    const other = `sk-ant-api03-${'aB3'.repeat(20)}`;
+    const { errors } = await eventsOf(() => {
+      throw new ProtocolError(-32_603, 'Failed.', { note: `${issued.access_token} ${other}` });
+    });
+    expect(errors).toMatchObject([{ data: { note: `[key] ${other}` } }]);
+  });
+
+  it('KnownSecrets takes no header of a call of MCP for a secret: the name of a tool, its arguments', async () => {
+    const [name, order, key] = ['get_forecast_next_10_days', '7f3c1a52-91f0-4c3b-9a0e-5d2b8c6f1e44', 'Zk9-header-8Xq2'];
+    const headers = { 'mcp-name': name, 'mcp-param-order': order, 'x-api-key': key };
+    await signIn.fetch(`${origin}/mcp`, { method: 'POST', headers, body: '{"jsonrpc":"2.0"}' });
+    const { events } = await eventsOf(() => text(`${name} ${order} ${key}`));
+    expect(JSON.stringify(events)).toContain(`"${name} ${order} [key]"`);
+  });
+
   it('KnownSecrets hides all secrets in the definition of a tool, however they are spelled', async () => {
     const value = repeated();
     const inputSchema = { type: 'object' as const, properties: { [value]: { description: value, enum: [value] } } };
