@@ -215,7 +215,7 @@ describe('cacheTool', () => {
   it('cacheTool of an agent lets each run decide on its own waiting calls', () => {
     const paid: unknown[] = [];
     const execute = (_: unknown, { context }: { context: unknown }) => paid.push(context);
-    const agent = twoRuns({ ...anyTool('count', execute as never), needsApproval: true });
+    const agent = twoRuns({ ...anyTool('count', execute), needsApproval: true });
     const options = ['ann', 'bob'].map((context) => ({ context, checkpoints: true }) as const);
     const waiting = options.map((each) => observe(agent.run('Pay', each)).values[0]);
     for (const [at, result] of waiting.entries()) {

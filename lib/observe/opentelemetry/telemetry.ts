@@ -8,7 +8,8 @@ export interface TraceOptions {
   /**
    * Whether spans contain content that people, models and tools write: the messages, the system prompt, the definitions
    * of the tools, their arguments and results, and the messages of all errors. Default: false, so spans contain names,
-   * settings, counts, codes, and the messages of errors of the network and the provider.
+   * settings, counts, codes, the classes of other libraries' errors, and the messages of errors of the network and the
+   * provider.
    */
   readonly content?: boolean | undefined;
   /**

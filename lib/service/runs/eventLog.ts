@@ -20,7 +20,7 @@ export class EventLog<E extends StreamEvent> {
   private readonly restore = createRestorer();
   private total = 0;
 
-  /** @param firstAttempt Another log had the attempts before it: the ids of this one have a prefix. Default: 1, none. */
+  /** @param firstAttempt After 1, the ids have a prefix: another log had the attempts before it. Default: 1. */
   constructor(readonly firstAttempt = 1) {}
 
   /** In bytes: the text of the run, not its deltas, and its entries. */

@@ -201,7 +201,7 @@ function tailOf(rows: readonly TailRow[]): Tail {
     values: rows.flatMap(({ position, value }) => (value === null ? [] : { position: String(position), text: value })),
     hasMore: rows.length === PAGE_SIZE,
     hasEnded,
-    failure: (hasEnded && failure) || '',
+    failure: failure ?? '',
   };
 }
 

@@ -44,7 +44,7 @@ const DEFAULT_MAX_AGE = 86_400_000;
 /** An entry of a stream: its id, for example `7-0`, and its only field. */
 type Entry = readonly [id: string, field: readonly [name: string, value: string]];
 
-/** What `READ` returns: the first attempt, whether the run has ended (1 or 0), its failure as JSON or empty, the entries. */
+/** What `READ` returns; `ended` is 1 or 0, `failure` is JSON or empty. */
 type Reply = readonly [firstAttempt: number, ended: number, failure: string, entries: readonly Entry[]];
 
 /**

@@ -1,8 +1,8 @@
 /*
  * The scripts of `redisLog`, in Lua. Redis executes each as one step. Their keys:
  *
- * - KEYS[1]: a hash with `first` (the attempt that has opened the run; absent: 1), `attempt`, `written` and `sent` (the numbers of the last entries), `lastSent` (the id of the
- *   last call that has sent), `ended` and `failure`
+ * - KEYS[1]: a hash with `attempt`, `first` (the attempt that opened the run; absent: 1), `written` and `sent` (the
+ *   numbers of the last entries), `lastSent` (the id of the last call that has sent), `ended` and `failure`
  * - KEYS[2]: a stream of events, KEYS[3]: a stream of messages. The id of entry n is `n-0`.
  */
 
@@ -71,7 +71,7 @@ return number`;
 
 /**
  * ARGV: `events` or `messages`, the last entry that was read, a limit. Nothing if there is no such run, or if Redis has
- * lost events that were read.
+ * lost events that were read. Returns the first attempt, whether the run has ended, its failure, and the entries.
  */
 export const READ = `local stream, after, count = unpack(ARGV)
 local state = redis.call('hmget', KEYS[1], 'attempt', 'ended', 'failure', 'written', 'first')
