@@ -259,7 +259,7 @@ describe('the result of a tool of the page', () => {
     );
 
   it.each((['concat', 'merge'] as const).flatMap((whenBusy) => statuses.map((status) => ({ whenBusy, status }))))(
-    'is not sent without end, and the prompt behind it is: $whenBusy, $status',
+    'is not sent again and again, and the next prompt is sent: $whenBusy, $status',
     ({ whenBusy, status }) =>
       inVirtualTime(async () => {
         const { chat, model, state } = open(whenBusy, () => refusalOf(status, 'ours'));
