@@ -27,7 +27,7 @@ export interface Command {
   /** Whether a run has taken its prompt. */
   taken: boolean | 'maybe';
   /** The exchange to whose run its prompt was offered. Undefined: it may be any of those that the page has given up. */
-  offeredTo: string | undefined;
+  offeredTo?: string | undefined;
   readonly stopped: Observable<void>;
   isStopped: boolean;
   stop(): void;
@@ -41,7 +41,7 @@ export function createCommand(
 ): Command {
   const stopped = new ReplaySubject<void>(1);
   const command: Command = {
-    ...{ prompt, replaces, stopped, taken: false, offeredTo: undefined },
+    ...{ prompt, replaces, stopped, taken: false },
     run$: defer(() => start(stopped)),
     isStopped: false,
     stop() {

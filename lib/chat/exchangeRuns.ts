@@ -105,11 +105,11 @@ export function createExchangeRuns(
 
     /** Offers a prompt to the run that is executed. One that is not new may be with another run that has not ended. */
     offer({ id, input }: QueuedPrompt, isNew: boolean): string | undefined {
-      const running = exchanges.open().filter(({ view }) => !isNew || view.status !== 'waiting');
-      const [run, ...others] = isNew ? running : [...running, ...lostOf(exchanges)];
-      if (!run || others.length > 0 || !prompts.observed) return undefined;
+      const open = exchanges.open();
+      const may = isNew ? open.filter(({ view }) => view.status !== 'waiting') : [...open, ...lostOf(exchanges)];
+      if (may.length !== 1 || !prompts.observed) return undefined;
       prompts.next(messagesOf(input).map((message, index) => ({ ...message, id: followingId(id, index) })));
-      return run.id;
+      return may[0]?.id;
     },
 
     cancel: (callId: string): void => cancel.next(callId),

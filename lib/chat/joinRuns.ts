@@ -1,4 +1,4 @@
-import { concat, defer, EMPTY, merge, NEVER, repeat, takeUntil, timer, type Observable } from 'rxjs';
+import { concat, defer, EMPTY, merge, repeat, takeUntil, timer, type Observable } from 'rxjs';
 import type { ConversationAgent, RunNotifiers } from './conversationAgent.js';
 import { isLost, lostOf, type Exchange, type Exchanges } from './exchanges.js';
 import { TRIES } from './unsettledRuns.js';
@@ -55,8 +55,8 @@ export function createJoins(
 
   /** Completes when the lost run of an exchange, or each, has told which prompts it has taken, or with `stop`. */
   function settleLost(offeredTo: string | undefined, stop: Observable<void>): Observable<unknown> {
-    const again = (count: number) =>
-      merge(awake(), notifiers.reconnect ?? EMPTY, count < TRIES ? timer(READ_INTERVAL) : NEVER).pipe(takeUntil(stop));
+    const clock = (count: number) => (count < TRIES ? timer(READ_INTERVAL) : EMPTY);
+    const again = (count: number) => merge(awake(), notifiers.reconnect ?? EMPTY, clock(count)).pipe(takeUntil(stop));
     const lost = () => lostOf(exchanges).filter(({ id }) => id === (offeredTo ?? id));
     const delay = (count: number) => (lost().length > 0 ? again(count) : EMPTY);
     return defer(() => readLost(lost(), stop)).pipe(repeat({ delay }));

@@ -1,4 +1,4 @@
-import { ConfigurationError, optionsError } from '../core/errors.js';
+import { optionsError, type ConfigurationError } from '../core/errors.js';
 import { isRecord, omitNull, tryParseJson, type JsonObject } from '../core/json/json.js';
 import { emptyView } from '../operators/view/view.js';
 import type { QueuedPrompt } from './commandQueue.js';

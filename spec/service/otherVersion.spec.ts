@@ -63,7 +63,7 @@ describe.each([
     let handler = old;
     let answers = 0;
     const send: typeof fetch = (url, init) => {
-      if (String(init?.body).includes('"resume"')) answers += 1;
+      if (typeof init?.body === 'string' && init.body.includes('"resume"')) answers += 1;
       return handler(new Request(url, init));
     };
     const chat = conversation(remoteAgent('http://service.test/', { fetch: send }));
