@@ -107,9 +107,11 @@ export function createExchangeRuns(
     offer({ id, input }: QueuedPrompt, isNew: boolean): string | undefined {
       const open = exchanges.open();
       const may = isNew ? open.filter(({ view }) => view.status !== 'waiting') : [...open, ...lostOf(exchanges)];
-      if (may.length !== 1 || !prompts.observed) return undefined;
+      const [only] = may;
+      const isShown = only && exchanges.path(exchanges.selected()).includes(only);
+      if (!only || may.length > 1 || !prompts.observed || (isNew && !isShown)) return undefined;
       prompts.next(messagesOf(input).map((message, index) => ({ ...message, id: followingId(id, index) })));
-      return may[0]?.id;
+      return only.id;
     },
 
     cancel: (callId: string): void => cancel.next(callId),

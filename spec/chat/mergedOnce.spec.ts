@@ -489,6 +489,20 @@ describe('a prompt that was offered to the run of a version is asked once', () =
     expect(requestsWith(world, 'Hurry.')).toHaveLength(1);
   });
 
+  it.each([
+    { selected: 0, shown: ['Write.', 'Done.', 'Hurry.', 'Done.'], given: ['Write.', 'Done.', 'Hurry.'] },
+    { selected: 1, shown: ['Write.', 'Hurry.', 'Done.'], given: ['Write.', 'Hurry.'] },
+  ])('joins a run of the shown exchanges only: version $selected is selected', async ({ selected, shown, given }) => {
+    const world = createWorld({ rounds: 0 });
+    const chat = await beginVersions(world);
+    chat.select(chat.view.exchanges[0]?.versions[selected] ?? '');
+    chat.send('Hurry.');
+    await pass(100);
+    await finish(world);
+    expect(textsOf(chat).flat()).toEqual(shown);
+    expect(requestsWith(world, 'Hurry.').map((request) => request.map(messageText).filter(Boolean))).toEqual([given]);
+  });
+
   /** A page with the states of two tabs: one has given up its run, if `isLost`; the run of the other one works. */
   async function openTwo(world: World, isLost: boolean): Promise<Page> {
     const chat = await beginVersions(world);
