@@ -2,7 +2,7 @@ import { errorText, errorToJson } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { words } from '../../core/words.js';
 
-/** Messages of Rivulet's errors with these codes have no keys and nothing of the conversation. Others may quote a user. */
+/** Messages of Rivulet's errors with these codes have no keys, no conversation. Others may quote a user or a tool. */
 const safeCodes: ReadonlySet<unknown> = /* @__PURE__ */ words(`
   connection context_length http protocol provider rate_limit stream_interrupted timeout
 `);
