@@ -74,7 +74,7 @@ export interface ResumeOptions<C = unknown> extends Omit<RunOptions<C>, 'history
 /** What `wrapTurn` has returned. */
 export function requireTurn(turn: unknown): Orchestrator['turn'] {
   if (typeof requireSync('wrapTurn', turn) === 'function') return turn as Orchestrator['turn'];
-  throw optionsError('wrapTurn returned no function.', 'Return a turn: (state, context) => turn(state, context).');
+  throw optionsError('wrapTurn returned no function.', 'Return a turn: a function.');
 }
 
 export const runOptionKinds: OptionKinds<RunOptions & ResumeOptions> = {

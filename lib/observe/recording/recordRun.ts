@@ -11,7 +11,6 @@ import type { Model } from '../../core/model.js';
 import { innerAgentOf } from '../../core/innerAgent.js';
 import type { Tool } from '../../core/tool.js';
 import type { Orchestrator, TurnContext } from '../../agent/orchestrator.js';
-import { requireTurn } from '../../agent/runOptions.js';
 import type { AgentEntry, StartEntry } from './entries.js';
 import { recordStream, RequestLog } from './record.js';
 import { RecordingOutput, type RecordingOptions, type RecordingSink } from './recordingOutput.js';
@@ -132,7 +131,8 @@ function recordOptions<Options extends RunOptions | ResumeOptions>(options: Opti
       ),
     }),
     wrapTurn: (turn: Orchestrator['turn']): Orchestrator['turn'] => {
-      const wrapped = requireTurn(wrapTurn(turn));
+      const wrapped = wrapTurn(turn) as Orchestrator['turn'] | undefined;
+      if (typeof wrapped !== 'function') return wrapped as never; // the run rejects it
       return (state, context) => {
         if (isFirst) recorder.write(agentEntry(recorder, context));
         isFirst = false;
