@@ -100,8 +100,8 @@ export class RecordingOutput {
     // The start of a run is recorded in any case.
     const limit = entry.type === 'start' ? Math.min(maxLineLength, this.maxLength) : maxLineLength;
     const line = stringifyEntry(entry);
-    const isClean = !hasSplitText(entry) && secretsIn(line, secrets).length === 0;
-    if (this.hasContent && line.length <= limit && isClean) return [line];
+    const isPlain = this.hasContent && line.length <= limit && !hasSplitText(entry);
+    if (isPlain && secretsIn(line, secrets).length === 0) return [line];
     const plain = JSON.parse(line) as RecordingEntry;
     const clean = redactEntry(this.hasContent ? plain : maskContent(plain), secrets);
     const cleanLine = JSON.stringify(clean);
