@@ -47,8 +47,7 @@ export const scoreTools: ToolScore = (query, tools) => {
 
 /** Another form of the word counts half. */
 function frequencyOf(word: string, { groups }: ToolWords): number {
-  const similar = groups.get(word.slice(0, PREFIX));
-  if (!similar) return 0;
+  const similar = groups.get(word.slice(0, PREFIX)) ?? new Map<string, number>();
   const exact = similar.get(word) ?? 0;
   if (exact > 0) return exact;
   return sum([...similar].map(([other, count]) => (areForms(word, other) ? count / 2 : 0)));
