@@ -16,8 +16,8 @@ export interface ToolCatalogueOptions<A extends readonly Tool[] = readonly Tool[
   /** The name of the tool that searches. Default: `search_tools`. */
   readonly name?: string | undefined;
   /**
-   * One number for each tool, in their order; 0 or less is not found. Default: BM25 over the names, and the first 10,000
-   * characters of the descriptions with the names of parameters.
+   * One number for each tool, in their order; 0 or less is not found. Default: BM25 over the names, and the first
+   * 10,000 characters of the descriptions with the names of parameters.
    */
   readonly score?: ToolScore | undefined;
 }
