@@ -25,6 +25,8 @@ export interface OuterRun {
   readonly checkpoints: boolean;
   /** The inner run that is resumed. Undefined for a new one. */
   readonly resumed: ResumedRun | undefined;
+  /** Whether the call has asked a person, or is resumed and may have: its result is for nobody else. */
+  readonly hasAsked: boolean;
   /** The outer run's own `approve`, which decides about inner calls if the agent has none. Undefined: they wait. */
   readonly approve: Approve | undefined;
   /** Milliseconds for which the call waits in memory before it suspends. 0: nobody answers while the run lives. */

@@ -7,7 +7,7 @@ export interface Usage {
   readonly input?: number;
   /** All generated tokens, including reasoning. */
   readonly output?: number;
-  /** The provider's total, or input + output. */
+  /** The provider's total, or input + output. In turns and runs, a reported total is at least input + output. */
   readonly total?: number;
   /** Prompt tokens read from a cache. */
   readonly cachedInput?: number;
@@ -50,9 +50,17 @@ export function addUsage(a: Counts | undefined, b: Counts | undefined): Usage {
   return usage;
 }
 
-/** Tools and models of users report anything: with NaN or less than 0, no budget would end a run. */
-export const validUsage = (usage: Usage | undefined): Usage =>
-  Object.fromEntries(Object.entries({ ...usage }).filter(([, tokens]) => tokens >= 0 && Number.isFinite(tokens)));
+/**
+ * Tools, models and servers report anything: with NaN, less than 0, or a total that is less than its parts, no budget
+ * would end a run.
+ */
+export function validUsage(usage: Usage | undefined): Usage {
+  const entries = Object.entries({ ...usage }).filter(([, tokens]) => tokens >= 0 && Number.isFinite(tokens));
+  const valid: Usage = Object.fromEntries(entries);
+  const { input = 0, output = 0, total } = usageOf(valid);
+  if (usage?.total === undefined || total === undefined) return valid;
+  return { ...valid, total: Math.max(total, input + output) };
+}
 
 /** The counts below zero, so that `addUsage` subtracts them. */
 export const negative = (usage: Usage): Usage =>

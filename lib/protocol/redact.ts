@@ -58,7 +58,7 @@ export function redactThrown(thrown: unknown, redaction: Redaction): unknown {
 const shorten = (text: string): string =>
   text.length > MAX_TEXT_LENGTH ? `${text.slice(0, MAX_TEXT_LENGTH)}...` : text;
 
-const hideKeys = (text: string, spelled: readonly string[]): string =>
+export const hideKeys = (text: string, spelled: readonly string[] = []): string =>
   replaceRanges(text, mergeRanges([...findSecrets(text, spelled), ...findKeyShapes(text)]));
 
 /** Fields that never contain a secret: a key like `http` must not change them. */

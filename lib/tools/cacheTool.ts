@@ -6,6 +6,7 @@ import { runsAgent } from '../core/innerAgent.js';
 import { canonicalJson } from '../core/json/canonical.js';
 import { toJson } from '../core/json/toJson.js';
 import type { JsonValue } from '../core/json/json.js';
+import type { OuterRun } from '../core/nested.js';
 import { requireNumber, requireSync } from '../core/options.js';
 import { isMarkedProgress } from '../core/progress.js';
 import type { Tool } from '../core/tool.js';
@@ -43,7 +44,8 @@ interface CachedResult {
  *
  * If a result depends on more than the arguments (on the user, for example), put it into the key; otherwise one user
  * gets the result of another. A tool that asks a person, also in an agent that it runs, is refused for this reason, and
- * the server of an MCP tool cannot ask.
+ * the server of an MCP tool cannot ask. In an agent, a tool of a server or of a catalogue may still ask, and a call may
+ * wait for an approval: the result of such a call is not cached.
  *
  * ```ts
  * const weather = cacheTool(getWeather, { ttl: 60_000, key: ({ city }) => city.toLowerCase() });
@@ -101,12 +103,12 @@ function cacheResults(key: NonNullable<CacheToolOptions['key']>, size: number, t
     }
   }
 
-  function start(id: string, run: Observable<ToolValue>): Observable<ToolValue> {
+  function start(id: string, run: Observable<ToolValue>, outer: OuterRun | undefined): Observable<ToolValue> {
     const forget = () => void running.delete(id);
     const shared = run.pipe(
       tap({
         next: (value) => {
-          if (!isMarkedProgress(value)) store(id, value);
+          if (!isMarkedProgress(value) && !outer?.hasAsked) store(id, value);
         },
         error: forget,
         complete: forget,
@@ -124,7 +126,7 @@ function cacheResults(key: NonNullable<CacheToolOptions['key']>, size: number, t
       if (given === undefined) return run; // calls without a key are not equal: one user would get another's result
       const id = canonicalJson(toJson(given)); // throws for a Map or a Promise, which would all have the text `{}`
       const found = context.outer?.resumed ? undefined : useCached(id); // what has begun continues
-      return found ? of(found.result) : (running.get(id) ?? start(id, run));
+      return found ? of(found.result) : (running.get(id) ?? start(id, run, context.outer));
     });
 }
 

@@ -4,7 +4,13 @@ import { toolDefinition, type Tool } from '../core/tool.js';
 /** Scores tools for a query: one number for each tool, in their order. */
 export type ToolScore = (query: string, tools: readonly Tool[]) => readonly number[];
 
-type WordCounts = ReadonlyMap<string, number>;
+/** The words of a tool, by their first `PREFIX` characters, which all forms of a word share. */
+interface ToolWords {
+  readonly groups: ReadonlyMap<string, ReadonlyMap<string, number>>;
+  readonly length: number;
+}
+
+const PREFIX = 3;
 
 /** A word of the name counts as this many words of the description. */
 const weightOfName = 3;
@@ -15,22 +21,23 @@ const lengthShare = 0.75;
 /** A model writes the query: a longer one would take seconds over many tools. */
 const MAX_QUERY_LENGTH = 1000;
 const MAX_WORDS = 32;
+/** A server may send a description of any length. */
+const MAX_TEXT_LENGTH = 10_000;
 
-const countsOfTools = /* @__PURE__ */ new WeakMap<Tool, WordCounts>();
+const wordsOfTools = /* @__PURE__ */ new WeakMap<Tool, ToolWords>();
 
 /** BM25 (Robertson and Zaragoza, "The Probabilistic Relevance Framework", 2009). */
 export const scoreTools: ToolScore = (query, tools) => {
-  const texts = tools.map(wordCounts);
-  const lengths = texts.map((counts) => sum([...counts.values()]));
-  const meanLength = sum(lengths) / tools.length;
+  const texts = tools.map(wordsOfTool);
+  const meanLength = sum(texts.map(({ length }) => length)) / tools.length;
   const scores = tools.map(() => 0);
   const words = new Set(wordsIn(query.slice(0, MAX_QUERY_LENGTH)));
   for (const word of [...words].slice(0, MAX_WORDS)) {
-    const frequencies = texts.map((counts) => frequencyOf(word, counts));
+    const frequencies = texts.map((text) => frequencyOf(word, text));
     const matches = frequencies.filter((frequency) => frequency > 0).length;
     const rarity = Math.log(1 + (tools.length - matches + 0.5) / (matches + 0.5));
     frequencies.forEach((frequency, at) => {
-      const length = 1 - lengthShare + lengthShare * ((lengths[at] ?? 0) / meanLength);
+      const length = 1 - lengthShare + lengthShare * ((texts[at]?.length ?? 0) / meanLength);
       const points = (frequency * (saturation + 1)) / (frequency + saturation * length);
       scores[at] = (scores[at] ?? 0) + rarity * points;
     });
@@ -39,10 +46,11 @@ export const scoreTools: ToolScore = (query, tools) => {
 };
 
 /** Another form of the word counts half. */
-function frequencyOf(word: string, counts: WordCounts): number {
-  const exact = counts.get(word) ?? 0;
+function frequencyOf(word: string, { groups }: ToolWords): number {
+  const similar = groups.get(word.slice(0, PREFIX)) ?? new Map<string, number>();
+  const exact = similar.get(word) ?? 0;
   if (exact > 0) return exact;
-  return sum([...counts].map(([other, count]) => (areForms(word, other) ? count / 2 : 0)));
+  return sum([...similar].map(([other, count]) => (areForms(word, other) ? count / 2 : 0)));
 }
 
 /** Forms of one word: `invoice` and `invoices`, `query` and `queries`. */
@@ -50,23 +58,29 @@ function areForms(a: string, b: string): boolean {
   const [short, long] = a.length <= b.length ? [a, b] : [b, a];
   const isShared = (length: number) => long.startsWith(short.slice(0, length));
   const shared = isShared(short.length) ? short.length : short.length - 1;
-  return shared >= 3 && isShared(shared) && (shared === short.length || shared >= 4) && long.length - shared <= 3;
+  return shared >= PREFIX && isShared(shared) && (shared === short.length || shared >= 4) && long.length - shared <= 3;
 }
 
-function wordCounts(tool: Tool): WordCounts {
-  const known = countsOfTools.get(tool);
+function wordsOfTool(tool: Tool): ToolWords {
+  const known = wordsOfTools.get(tool);
   if (known) return known;
   const { name, description, parameters } = toolDefinition(tool);
   const properties: unknown = parameters['properties'];
   const names = isRecord(properties) ? Object.keys(properties) : [];
-  const counts = new Map<string, number>();
+  const groups = new Map<string, Map<string, number>>();
+  let length = 0;
   const add = (text: string, weight: number) => {
-    for (const word of wordsIn(text)) counts.set(word, (counts.get(word) ?? 0) + weight);
+    for (const word of wordsIn(text.slice(0, MAX_TEXT_LENGTH))) {
+      const group = groups.get(word.slice(0, PREFIX)) ?? new Map<string, number>();
+      groups.set(word.slice(0, PREFIX), group.set(word, (group.get(word) ?? 0) + weight));
+      length += weight;
+    }
   };
   add(name, weightOfName);
   add([description, ...names].join(' '), 1);
-  countsOfTools.set(tool, counts);
-  return counts;
+  const words = { groups, length };
+  wordsOfTools.set(tool, words);
+  return words;
 }
 
 /** `createInvoice`, `create_invoice` and `create an invoice` have the same, without stop words. */

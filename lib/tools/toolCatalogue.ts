@@ -16,8 +16,8 @@ export interface ToolCatalogueOptions<A extends readonly Tool[] = readonly Tool[
   /** The name of the tool that searches. Default: `search_tools`. */
   readonly name?: string | undefined;
   /**
-   * One number for each tool, in their order; 0 or less is not found. Default: BM25 over the names, descriptions and
-   * names of parameters.
+   * One number for each tool, in their order; 0 or less is not found. Default: BM25 over the names, and the first
+   * 10,000 characters of the descriptions with the names of parameters.
    */
   readonly score?: ToolScore | undefined;
 }
@@ -48,7 +48,8 @@ export interface ToolCatalogue<T extends Tool, Turn extends TurnTools | Observab
  * ```
  *
  * A catalogue that changes is an Observable of lists, whose first value counts for each turn and each search:
- * `toolCatalogue(mcpTools(client).pipe(shareReplay(1)))`.
+ * `toolCatalogue(mcpTools(client).pipe(shareReplay(1)))`. In such a list, a tool with the name of an earlier one, or of
+ * the search tool, is left out.
  *
  * @param tools The tools, or an Observable (Promise ...) of lists of tools.
  * @param options `always`, `count` (default: 5), `name` (default: `search_tools`), `score`.
@@ -72,7 +73,7 @@ export function toolCatalogue(
   requireOptions('toolCatalogue', options, { always: 'array', count: 1, name: 'string', score: 'function' });
   const { always = [], name = 'search_tools' } = options;
   const list = isList(tools) ? tools : undefined;
-  const first = (isList(tools) ? of(tools) : from(tools)).pipe(take(1));
+  const first = isList(tools) ? of(tools) : from(tools).pipe(take(1), map(withOtherNames(name)));
   const search = createSearch(first, name, options);
   const constant = [search, ...always];
   const turnTools = (messages: readonly Message[], all: readonly Tool[]): TurnTools => {
@@ -141,6 +142,14 @@ function foundNames(result: unknown): readonly string[] {
   const tools: unknown = isRecord(result) ? result['tools'] : undefined;
   const names = Array.isArray(tools) ? tools.map((one: JsonObject) => one['name']) : [];
   return names.filter((name) => typeof name === 'string');
+}
+
+/** Servers choose the names of a list that changes: a request with the same name twice would fail. */
+function withOtherNames(search: string) {
+  return (tools: readonly Tool[]): readonly Tool[] => {
+    const names = new Set([search]);
+    return tools.filter((one) => names.size < names.add(one.name).size);
+  };
 }
 
 function requireOtherNames(name: string, tools: readonly Tool[]): void {

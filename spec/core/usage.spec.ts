@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { createAgent } from '../../lib/agent/createAgent.js';
+import { tokenBudget } from '../../lib/agent/stopWhen.js';
 import type { Checkpoint } from '../../lib/core/checkpoint.js';
 import type { Chunk } from '../../lib/core/chunk.js';
 import { hasToolResults } from '../../lib/core/message.js';
@@ -48,6 +49,24 @@ describe('what tools and models report as usage', () => {
     const checkpoint = JSON.parse(JSON.stringify(waiting?.checkpoint)) as Checkpoint;
     const rest = observe(agent.resumeRun(checkpoint, { decisions: { c2: { approve: true } } }));
     expect(rest).toMatchObject({ values: [{ answer: 'Done.' }], error: undefined });
+  });
+});
+
+describe('tokenBudget', () => {
+  it.each<[string, Usage]>([
+    ['0', { input: 900, output: 100, total: 0 }],
+    ['less than its parts', { input: 900, output: 100, total: 999 }],
+    ['less than its only part', { output: 1000, total: 1 }],
+    ['less than 0', { input: 900, output: 100, total: -1 }],
+    ['no number', { input: 900, output: 100, total: NaN }],
+    ['their sum', { input: 900, output: 100, total: 1000 }],
+    ['more than its parts', { input: 1, output: 1, total: 1000 }],
+  ])('tokenBudget counts input and output if the reported total is %s', (_, usage) => {
+    const finish: Chunk = { type: 'finish', reason: 'toolCalls', usage };
+    const model = scriptedModel(() => [toolCall('report'), finish]);
+    const report = anyTool('report', () => 'reported');
+    const agent = createAgent({ model, tools: [report], maxTurns: 5, stopWhen: tokenBudget(2000) });
+    expect(observe(agent.run('Go.')).values).toMatchObject([{ finishReason: 'limit', usage: { total: 2000 } }]);
   });
 });
 

@@ -5,7 +5,7 @@ import { firstValueFrom, map, of, Subject, tap, toArray } from 'rxjs';
 import * as z from 'zod';
 import { createAgent } from '../../lib/agent/createAgent.js';
 import type { Agent, AgentOptions } from '../../lib/agent/createAgent.js';
-import type { CallAnswers } from '../../lib/core/approval.js';
+import type { CallAnswers, WaitingCall } from '../../lib/core/approval.js';
 import type { RunResult } from '../../lib/core/event.js';
 import { innermost } from '../../lib/core/nested.js';
 import type { JsonValue } from '../../lib/core/json/json.js';
@@ -110,13 +110,19 @@ const resultsOf = ({ messages }: RunResult) =>
     .flatMap(({ parts }) => parts)
     .flatMap((part) => (part.type === 'toolResult' ? [part.result ?? part.error] : []));
 
-async function live(agent: Agent): Promise<RunResult> {
+const live = (agent: Agent) => liveRun(agent, ({ id }) => answerTo(id));
+
+async function liveRun(
+  agent: Agent,
+  answerOf: (call: WaitingCall) => CallAnswers,
+  context?: string,
+): Promise<RunResult> {
   const answers = new Subject<CallAnswers>();
   const events = await firstValueFrom(
-    agent.stream('Book.', { answers }).pipe(
+    agent.stream('Book.', { answers, context }).pipe(
       tap((event) => {
         const asked = innermost(event);
-        if (asked.type === 'toolWaiting') setTimeout(() => answers.next(answerTo(asked.id)), 2);
+        if (asked.type === 'toolWaiting') setTimeout(() => answers.next(answerOf(asked)), 2);
       }),
       toArray(),
     ),
@@ -175,3 +181,67 @@ describe('three calls that ask', () => {
     expect(resultsOf(await live(agentOf({ tools: [cacheTool(quiet as Tool)] }, 1)))).toEqual(['seen', 'seen', 'seen']);
   });
 });
+
+describe('cacheTool of an agent, used by two people', () => {
+  const needsApproval = (): Tool => ({
+    name: 'book',
+    description: 'Books a seat.',
+    parameters: { type: 'object' },
+    execute: (_, { context }) => `booked ${String(context)}`,
+    needsApproval: true,
+  });
+  const asking: Readonly<Record<string, () => Promise<Pick<AgentOptions, 'tools' | 'prepareTurn'>>>> = {
+    'a tool of an MCP server': async () => ({ tools: [await mcpTool()] }),
+    'a tool that needs an approval': async () => ({ tools: [needsApproval()] }),
+    'an askTool of a catalogue': async () => toolCatalogue(of([bookTool()])),
+    'a tool of an MCP server in a catalogue': async () => toolCatalogue(of([await mcpTool()])),
+  };
+  /** Makes each call, and answers with the last result. */
+  const toolOf = (name: string, calls: readonly string[], options: Pick<AgentOptions, 'tools' | 'prepareTurn'>) => {
+    const model = scriptedModel(({ messages }) => {
+      const next = calls[(messages.length - 1) / 2];
+      const [part] = messages.at(-1)?.parts ?? [];
+      if (next !== undefined) return [toolCall(next, { query: 'Books' }, 'i')];
+      return part?.type === 'toolResult' ? `answer: ${JSON.stringify(part.result ?? part.error)}` : 'nothing';
+    });
+    const parameters = { type: 'object' } as const;
+    const agent = createAgent({ model, ...options });
+    return agentTool(agent, { name, description: 'Books.', parameters, prompt: () => 'Book.' });
+  };
+  const levels: Readonly<Record<string, (tool: Tool) => Tool>> = {
+    'one level': (tool) => tool,
+    'two levels': (tool) => toolOf('book', ['inner'], { tools: [tool] }),
+  };
+  const ways = Object.keys(asking).flatMap((name) =>
+    Object.keys(levels).flatMap((level) => ['live', 'resumed'].map((how) => [name, level, how] as const)),
+  );
+
+  it.each(ways)('asks each of them: %s, %s, %s', async (name, level, how) => {
+    const calls = name.includes('catalogue') ? ['search_tools', 'book'] : ['book'];
+    const inner = toolOf(level === 'one level' ? 'book' : 'inner', calls, (await asking[name]?.()) ?? {});
+    const cached = cacheTool(levels[level]?.(inner) ?? inner);
+    for (const person of ['Ann', 'Bob']) {
+      const model = scriptedModel(({ messages }) => (messages.length > 1 ? 'Done.' : [toolCall('book', {}, 'c')]));
+      const { questions, result } = await playOnce(createAgent({ model, tools: [cached] }), how, person);
+      expect([questions, ...resultsOf(result).map((text) => /booked \w+/.exec(JSON.stringify(text))?.[0])]).toEqual([
+        1,
+        `booked ${person}`,
+      ]);
+    }
+  });
+});
+
+/** A run whose one question or approval is answered, in memory or later. */
+async function playOnce(agent: Agent, how: string, person: string) {
+  let questions = 0;
+  const answerOf = ({ id, question }: WaitingCall): CallAnswers => {
+    questions += 1;
+    return question ? { results: { [id]: { seat: person } } } : { decisions: { [id]: { approve: true } } };
+  };
+  if (how === 'live') return { result: await liveRun(agent, answerOf, person), questions };
+  let result = await firstValueFrom(agent.run('Book.', { context: person }));
+  const [call] = result.waiting ?? [];
+  if (call && result.checkpoint)
+    result = await firstValueFrom(agent.resumeRun(result.checkpoint, { context: person, ...answerOf(call) }));
+  return { result, questions };
+}

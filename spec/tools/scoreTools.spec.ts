@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { tool } from '../../lib/core/tool.js';
 import { scoreTools } from '../../lib/tools/scoreTools.js';
+import { isLinear, shortestCosts } from '../support/cost.js';
 
 const named = (name: string, description: string, ...parameters: readonly string[]) =>
   // Not by `tool`, which rejects names that no provider accepts: MCP servers have such names.
@@ -115,5 +116,35 @@ describe('scoreTools', () => {
     expect(withoutList).toBe(withList);
     const [withoutText, withFillers] = scoreTools('pay', [named('pay', ''), named('pay', 'of the')]);
     expect(withoutText).toBe(withFillers);
+  });
+
+  it('scoreTools reads the first 10,000 characters of a tool, with the names of its parameters', () => {
+    const long = 'a '.repeat(4997); // 9994 characters
+    const points = (description: string, ...parameters: readonly string[]) =>
+      scoreTools('mail', [named('tool', description, ...parameters)])[0] ?? 0;
+    expect([points(`${long}mail`), points(`${long}  mail`), points(`${long}  x mail`)]).toEqual([
+      expect.any(Number),
+      points(`${long}mail`),
+      0,
+    ]);
+    expect(points(`${long}mail`)).toBeGreaterThan(0);
+    expect([points(long, 'mail') > 0, points(`${long}more`, 'mail')]).toEqual([true, 0]);
+  });
+
+  const query = Array.from({ length: 32 }, (_, at) => `find${at}`).join(' ');
+  const words = (count: number, first: string) =>
+    Array.from({ length: count }, (_, at) => `${first}${at.toString(36)}`).join(' ');
+
+  it('scoreTools takes as long for a very long description as for one of 10,000 characters', () => {
+    const descriptions = [words(2000, 'word'), words(200_000, 'word')];
+    const costs = shortestCosts((text) => scoreTools(query, [named('tool', text)]), descriptions, 4);
+    expect([isLinear(costs, 4), costs]).toEqual([true, costs]);
+  });
+
+  it('scoreTools compares a word only with words that may be its forms', () => {
+    const many = Array.from({ length: 100 }, (_, at) => named(`tool_${at}`, words(1200, 'word')));
+    scoreTools(query, many); // counts the words
+    const costs = shortestCosts((asked) => scoreTools(asked, many), ['find', query], 4);
+    expect([isLinear(costs, 4), costs]).toEqual([true, costs]);
   });
 });

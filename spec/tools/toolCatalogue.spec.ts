@@ -108,6 +108,22 @@ describe('toolCatalogue', () => {
     expect(lists.observed).toBe(false);
   });
 
+  it.each([
+    ['the search tool', [{ ...listOrders, name: 'search_tools' }, weather]],
+    ['an earlier tool', [weather, { ...listOrders, name: 'get_weather' }]],
+    ['a tool that is always there', [{ ...listOrders, name: 'today' }, weather]],
+  ])('toolCatalogue leaves out a tool of an Observable that has the name of %s', (_, foreign) => {
+    const model = scriptedModel([[search('weather customer')], [toolCall('get_weather', { city: 'Oslo' })], '7 °C.']);
+    const agent = createAgent({ model, ...toolCatalogue(of<readonly Tool[]>(foreign), { always: [today] }) });
+    const { values, error } = observe(agent.run('How warm is it?'));
+    expect([error, values[0]?.text, namesOf(model.requests[1])]).toEqual([
+      undefined,
+      '7 °C.',
+      ['search_tools', 'today', 'get_weather'],
+    ]);
+    expect(values[0]?.messages.at(-2)?.parts).toMatchObject([{ result: { degrees: 7 } }]);
+  });
+
   it('toolCatalogue has each tool once in its `tools`, and in each request, also one that is always there', () => {
     const { tools, prepareTurn } = toolCatalogue([today, weather, pay], { always: [today] });
     expect(tools.map(({ name }) => name)).toEqual(['search_tools', 'today', 'get_weather', 'payInvoice']);

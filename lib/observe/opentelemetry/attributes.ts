@@ -5,6 +5,7 @@ import type { Metadata } from '../../core/message.js';
 import type { Model, ModelRequest } from '../../core/model.js';
 import { plainText } from '../../core/plainText.js';
 import type { Usage } from '../../core/usage.js';
+import { hideKeys } from '../../protocol/redact.js';
 import type { Conventions } from './telemetry.js';
 
 const providers: Readonly<Record<string, string>> = {
@@ -25,9 +26,12 @@ const finishReasons: Readonly<Record<string, string>> = {
 /** In characters. Longer names are cut. */
 const MAX_NAME = 256;
 
-/** Every name and id passes here: one line of bounded length, as exporters keep it and Prometheus has it as a label. */
+/**
+ * Every name and id passes here: one line of bounded length, as exporters keep it and Prometheus has it as a label. A
+ * server may repeat a key in it.
+ */
 export const nameText = (text: string, most = MAX_NAME): string =>
-  plainText(text.slice(0, most)).replace(/[\s\p{Cs}]/gu, ' ');
+  plainText(hideKeys(text.slice(0, most))).replace(/[\s\p{Cs}]/gu, ' ');
 
 const nameIn = (table: Readonly<Record<string, string>>, name: string): string =>
   nameText(Object.hasOwn(table, name) ? (table[name] ?? name) : name);

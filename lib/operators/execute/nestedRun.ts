@@ -3,7 +3,7 @@ import type { Approve, CallAnswers } from '../../core/approval.js';
 import type { Checkpoint, ResumedRun } from '../../core/checkpoint.js';
 import type { NestedEvent, RunEvent, StreamEvent } from '../../core/event.js';
 import type { ToolCallPart } from '../../core/message.js';
-import { answersInside, type Clock, type InnerRunControl, type OuterRun } from '../../core/nested.js';
+import { answersInside, innermost, type Clock, type InnerRunControl, type OuterRun } from '../../core/nested.js';
 import type { ToolExecution } from './toolExecution.js';
 
 export interface NestedSettings {
@@ -29,6 +29,7 @@ export class NestedRun implements OuterRun {
   wrapAgent: OuterRun['wrapAgent'];
   inner: InnerRunControl | undefined;
   readonly clocks: Set<Clock>;
+  hasAsked: boolean;
 
   constructor(
     readonly call: ToolCallPart,
@@ -38,6 +39,7 @@ export class NestedRun implements OuterRun {
     readonly resumed: ResumedRun | undefined,
   ) {
     this.clocks = new Set([execution]);
+    this.hasAsked = resumed !== undefined;
   }
 
   get checkpoints(): boolean {
@@ -62,6 +64,7 @@ export class NestedRun implements OuterRun {
 
   emit(event: StreamEvent): void {
     const { id, name } = this.call;
+    if (innermost(event).type === 'toolWaiting') this.hasAsked = true;
     if (this.execution.isOpen()) this.observer.emit({ type: 'nested', id, name, event: event as RunEvent });
   }
 

@@ -1,6 +1,6 @@
 import { of, throwError, type Observable } from 'rxjs';
 import { ConfigurationError, ConnectionError, ProtocolError, ProviderError } from '../../core/errors.js';
-import { finiteNumber, isRecord, nonEmptyString } from '../../core/json/json.js';
+import { finiteNumber, isRecord, nonEmptyString, omitUndefined } from '../../core/json/json.js';
 import { words } from '../../core/words.js';
 import { contextLengthPatterns } from '../../protocol/contextLengthPatterns.js';
 import { describeThrown } from '../../protocol/connectionError.js';
@@ -87,12 +87,12 @@ export function partError(provider: string, error: unknown): Error {
 }
 
 /** The error for what a provider reported. An `APICallError` has the parsed body of the response as `data`. */
-function reportedError(provider: string, text: string, thrown: unknown, fields: ErrorFields): Error {
-  const { codes } = errorDetails(fields.data);
-  const details = { provider, data: fields.data };
+function reportedError(provider: string, text: string, thrown: unknown, { isRetryable, data }: ErrorFields): Error {
+  const { codes } = errorDetails(data);
+  const details = { provider, data };
   return (
     contextLengthError(`${text}.`, { message: describeThrown(thrown), codes }, details, contextLengthPatterns) ??
-    new ProviderError(provider, text, errorFields(fields))
+    new ProviderError(provider, text, { retryable: isRetryable === true, ...omitUndefined({ data }) })
   );
 }
 
@@ -100,11 +100,6 @@ interface ErrorFields {
   readonly isRetryable?: unknown;
   readonly data?: unknown;
 }
-
-const errorFields = ({ isRetryable, data }: ErrorFields) => ({
-  retryable: isRetryable === true,
-  ...(data === undefined ? {} : { data }),
-});
 
 const libraryCodes: ReadonlySet<unknown> = /* @__PURE__ */ words(`
   configuration connection context_length http protocol provider rate_limit stream_interrupted text_too_long timeout
@@ -128,9 +123,10 @@ function knownError(provider: string, thrown: unknown): Error | undefined {
   if (subject !== undefined && nextStep !== undefined)
     return new ConfigurationError(subject, `${provider}: ${thrown.message}`, nextStep);
   if (!protocolErrors.has(name)) return undefined;
-  const received = nonEmptyString((thrown as { readonly text?: unknown }).text) ?? '';
+  // The message has the event, and so what the model wrote.
+  const received = nonEmptyString((thrown as { readonly text?: unknown }).text) ?? thrown.message;
   const problem =
-    `${provider} sent an event that its AI SDK provider cannot read: ${thrown.message}. ` +
+    `${provider} sent an event that its AI SDK provider cannot read (${name}). ` +
     'Check its base URL, and any proxy in between.';
   return new ProtocolError(provider, 'frame', problem, received.slice(0, 1000));
 }

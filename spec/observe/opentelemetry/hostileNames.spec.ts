@@ -11,6 +11,8 @@ import { observe } from '../../support/observe.js';
 import { anyTool } from '../../support/toolCalls.js';
 import { record } from './recording.js';
 
+const hostileKey = `sk-proj-${'Zq83'.repeat(8)}`;
+
 /** Names, and what becomes of them. */
 const names: readonly (readonly [what: string, name: string, expected: string])[] = [
   ['line breaks', 'a\nb\r\nc', 'a b c'],
@@ -20,6 +22,7 @@ const names: readonly (readonly [what: string, name: string, expected: string])[
   ['half a character', 'a\uD800', 'a '],
   ['1 MB', 'x'.repeat(2 ** 20), 'x'.repeat(256)],
   ['a character that is cut', `${'x'.repeat(255)}😀`, `${'x'.repeat(255)} `],
+  ['a key', `a ${hostileKey} b`, 'a [key] b'],
   ['__proto__', '__proto__', '__proto__'],
   ['constructor', 'constructor', 'constructor'],
   ['no character', '', ''],
@@ -64,6 +67,7 @@ describe('names in spans and metrics', () => {
       ...events.flatMap((event) => textsOf(event.attributes)),
       ...metrics.flatMap(({ attributes }) => textsOf(attributes)),
     ];
+    expect(texts.join(' ')).not.toContain(hostileKey);
     for (const each of texts) expect(each).toMatch(/^[^\p{Cc}\p{Cs}\u2028\u2029]{0,1024}$/u);
     const long = texts.filter((each) => String(each).length > 256);
     expect(long.length).toBeLessThan(2); // the description of a tool

@@ -145,6 +145,12 @@ describe('partError and streamError', () => {
       'close',
       { code: 'protocol', received: '<html>' },
     ],
+    [
+      'a value that cannot be read',
+      [text, { type: 'error', error: Object.assign(new Error('bad value'), { name: 'AI_TypeValidationError' }) }],
+      'close',
+      { code: 'protocol', received: 'bad value' },
+    ],
     ['a stream that breaks', [text], new Error('terminated'), { code: 'stream_interrupted', message: /terminated/ }],
     ['a stream that ends without a finish', [text], 'close', { code: 'stream_interrupted' }],
     ['an interrupted finish', [text, finish('interrupted')], 'close', { code: 'stream_interrupted' }],
@@ -162,4 +168,19 @@ describe('partError and streamError', () => {
       { kind: 'E', error: expected },
     ]);
   });
+
+  it.each(['AI_JSONParseError', 'AI_TypeValidationError', 'AI_InvalidResponseDataError'])(
+    'partError and streamError omit the event of %s without `debug`: the model wrote it',
+    async (name) => {
+      const thrown = Object.assign(new Error('Failed: {"delta":"Her diagnosis"}'), { name, text: 'Her diagnosis' });
+      for (const { model } of [acme([text, { type: 'error', error: thrown }], 'close'), acme([text], thrown)]) {
+        const error = (await endOf(model)).at(-1);
+        expect(error).toMatchObject({
+          kind: 'E',
+          error: { message: expect.stringContaining(`cannot read (${name})`) },
+        });
+        expect(`${(error as { error: Error }).error.message} ${JSON.stringify(error)}`).not.toContain('diagnosis');
+      }
+    },
+  );
 });
