@@ -221,14 +221,16 @@ export class Connection {
       this.close(`The server began two responses with the id ${JSON.stringify(idOf(event['response']))}.`);
     }
     const isFailure = isError(event) || (isFirst && isNotJson(text));
-    if (!isFailure && !this.isOfResponse(exchange, event)) return;
+    const isOwn = isFailure || this.isOfResponse(exchange, event);
+    if (isOwn && this.owner.loses(event)) this.close('The response has items that it has not announced.');
+    if (!isOwn || this.isClosed) return;
     exchange.next(text, event);
     if (!isFailure && !endEvents.has(event['type'])) return;
     this.abortListener.unsubscribe();
     exchange.end();
     this.exchange = undefined;
     this.isAsked = false;
-    // After a failure, nobody knows what the server still sends; without first events, where the next response begins.
+    // After a failure, nobody knows what the server still sends; without announcements, whose the next events are.
     if (isFailure || !this.owner.isAnnounced || asyncScheduler.now() > this.until) this.close();
     else this.closeAfter(this.steering.isActive ? STEERED_IDLE : this.options.idle);
   }
@@ -256,7 +258,8 @@ export class Connection {
     this.options.onClose();
     const { exchange } = this;
     this.exchange = undefined;
-    exchange?.fail(new TypeError(`The WebSocket ended. ${reason}`));
+    // The errors that contain it end the sentence.
+    exchange?.fail(new TypeError(`The WebSocket ended. ${reason}`.trim().replace(/\.$/, '')));
     this.steering.clear();
   }
 }
