@@ -33,10 +33,9 @@ export class FrameOwner {
    * Whether the frame begins another response. One that nobody requested is remembered, since it is never read. The
    * first response of a connection may begin with any event: no other one can have sent it.
    */
-  begins(event: JsonObject, isWithin = false): boolean {
-    const id = idOf(event['response']);
-    const { type } = event;
-    const isBeginning = firstEvents.has(type) || (this.begun === 0 && (isPart(event) || endEvents.has(type)));
+  begins({ type, response }: JsonObject, isWithin = false): boolean {
+    const id = idOf(response);
+    const isBeginning = firstEvents.has(type) || (this.begun === 0 && (isPart(type) || endEvents.has(type)));
     if (!isBeginning || this.responses.has(id)) return false;
     // The current response may be named late, but is not announced twice.
     const mayBeNamed = this.response === undefined && !(this.isAnnounced && type === 'response.created');
@@ -60,7 +59,7 @@ export class FrameOwner {
     this.hasIgnored = false;
   }
 
-  /** Late frames of another response belong to nobody. All that no other response can have sent belongs to the first. */
+  /** Late frames of another response belong to nobody. No other response can have sent those of the first one. */
   owns(event: JsonObject): boolean {
     const id = idOf(event['response']) ?? event['response_id'];
     const isNamed = id !== undefined;
@@ -73,7 +72,7 @@ export class FrameOwner {
       return false;
     }
     if (isNamed) this.responses.set((this.response = id), true);
-    this.isAnnounced &&= isOwn && (isNamed || !isPart(event) || itemOf(event) !== undefined);
+    this.isAnnounced &&= isOwn && (isNamed || !isPart(event['type']) || itemOf(event) !== undefined);
     this.isNumbered &&= this.isNext(event);
     this.number = event['sequence_number'];
     return true;
@@ -105,8 +104,8 @@ export class FrameOwner {
   }
 }
 
-/** Whether the event is of the output, and not of the whole response. */
-const isPart = ({ type }: JsonObject): boolean => /^response\.\w+\./.test(nonEmptyString(type) ?? '');
+/** Whether an event of this type is of the output, and not of the whole response. */
+const isPart = (type: unknown): boolean => /^response\.\w+\./.test(nonEmptyString(type) ?? '');
 
 const itemOf = ({ item, item_id }: JsonObject): unknown => idOf(item) ?? item_id;
 

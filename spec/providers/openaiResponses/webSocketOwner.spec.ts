@@ -277,6 +277,7 @@ async function steered(sendElsewhere = () => Promise.reject(new Error('elsewhere
   const connection = new Connection(socket, {
     key: '',
     idle: 60_000,
+    maxEventLength: 1_000_000,
     onClose: () => undefined,
     sendElsewhere,
     onRepeatedId: jest.fn(),
@@ -648,10 +649,10 @@ const reasoning = { type: 'reasoning', id: 'item-first', summary: [] };
 describe('webSocketTransport', () => {
   const chunksOf = (model: Model, who: string) =>
     lastValueFrom(model.stream({ messages: [userMessage(`I am ${who}`)] }).pipe(toArray()));
-  const overHttp = (frames: Frames) => {
+  const overHttp = (frames: Frames, options = {}) => {
     const body = frames.map((frame) => `data: ${JSON.stringify(frame)}\n\n`).join('');
     const fetch = () => Promise.resolve(new Response(body, { headers: { 'content-type': 'text/event-stream' } }));
-    return chunksOf(openai('m', { apiKey: 'none', fetch }), 'ann');
+    return chunksOf(openai('m', { apiKey: 'none', ...options, fetch }), 'ann');
   };
   const interruption = 'code: stream_interrupted';
   const outcome = (chunks: Promise<unknown>) =>
@@ -710,6 +711,41 @@ describe('webSocketTransport', () => {
       bare('output_item.done', { output_index: 1, item: { ...clock, id: `item-call-${who}` } }),
     ],
   };
+  const long = { ...delta('ann'), delta: 'x'.repeat(2000) };
+  it.each<[string, Frames]>([
+    ['first', [long, ...answer('ann')]],
+    ['within', [created('ann'), added('ann'), long, end('ann')]],
+    ['at the end', [created('ann'), ...rest.slice(0, 2), { ...end('ann'), more: long }]],
+    ['of nobody', [created('ann'), { ...long, response_id: 'r-nobody' }, ...rest]],
+  ])(
+    'webSocketTransport refuses an event that is too long as HTTP does, without parsing it: %s',
+    async (_name, frames) => {
+      const { server, sent } = scripted((who) => (who === 'ann' ? frames : answer(who)));
+      const options = { apiKey: 'none', retry: false, maxEventLength: 1000 } as const;
+      const sockets = webSocketTransport(server, { maxEventLength: 1000 });
+      opened.push(sockets);
+      const parse = jest.spyOn(JSON, 'parse');
+      const model = openai('m', { ...options, fetch: sockets.fetch });
+      const error: unknown = await chunksOf(model, 'ann').catch((thrown: unknown) => thrown);
+      expect(parse.mock.calls.filter(([text]) => text.length > 1000)).toEqual([]);
+      parse.mockRestore();
+      const overLimit = await overHttp(frames, options).catch((thrown: unknown) => thrown);
+      expect(error).toMatchObject({ name: 'ProtocolError', reason: 'event_too_large' });
+      expect(String(error)).toBe(String(overLimit));
+      expect(await textOf(model, 'bob')).toBe('text of bob');
+      expect(sent).toEqual([['ann'], ['bob']]);
+    },
+  );
+
+  it('webSocketTransport closes an idle connection that gets an event that is too long', async () => {
+    const { server, sent } = scripted((who) => [...answer(who), long]);
+    const sockets = webSocketTransport(server, { maxEventLength: 1000 });
+    opened.push(sockets);
+    const model = openai('m', { apiKey: 'none', fetch: sockets.fetch });
+    for (const who of ['ann', 'bob']) expect(await textOf(model, who)).toBe(`text of ${who}`);
+    expect(sent).toEqual([['ann'], ['bob']]);
+  });
+
   const inFirst = Object.keys(lossy).flatMap((kind) => [0, 1].map((from) => ({ kind, from })));
   it.each(inFirst)(
     'webSocketTransport reads all of the first response of a connection: $kind, from event $from on',
