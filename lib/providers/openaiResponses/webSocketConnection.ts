@@ -42,6 +42,7 @@ export type Send = (body: JsonObject, signal: AbortSignal | undefined) => Promis
 export interface ConnectionOptions {
   readonly key: string;
   readonly idle: number;
+  readonly maxEventLength: number;
   readonly onClose: () => void;
   readonly sendElsewhere: Send;
   /** The server has begun two responses with the same id, of which one may be that of another user. */
@@ -199,10 +200,11 @@ export class Connection {
 
   private receive(text: string): void {
     if (this.isClosed) return;
-    const event = objectOrEmpty(parseJsonOrText(text));
+    const isTooLong = text.length > this.options.maxEventLength;
+    const event = isTooLong ? {} : objectOrEmpty(parseJsonOrText(text)); // parsing it could block for seconds
     if (steeringEvents.has(event['type'])) this.readSteering(event);
     else if (this.exchange) this.readResponse(this.exchange, text, event);
-    else if (isError(event)) this.close();
+    else if (isTooLong || isError(event)) this.close();
     else if (this.steering.isActive) this.keepEarly(text);
     else this.owner.begins(event);
   }
@@ -220,15 +222,18 @@ export class Connection {
       this.options.onRepeatedId();
       this.close(`The server began two responses with the id ${JSON.stringify(idOf(event['response']))}.`);
     }
-    const isFailure = isError(event) || (isFirst && isNotJson(text));
-    if (!isFailure && !this.isOfResponse(exchange, event)) return;
-    exchange.next(text, event);
+    const { maxEventLength } = this.options;
+    const isFailure = text.length > maxEventLength || isError(event) || (isFirst && isNotJson(text));
+    const isOwn = isFailure || this.isOfResponse(exchange, event);
+    if (isOwn && this.owner.loses(event)) this.close('The response has items that it has not announced.');
+    if (!isOwn || this.isClosed) return;
+    exchange.next(text.slice(0, maxEventLength + 1), event); // the reader of the body has the same limit, and the error
     if (!isFailure && !endEvents.has(event['type'])) return;
     this.abortListener.unsubscribe();
     exchange.end();
     this.exchange = undefined;
     this.isAsked = false;
-    // After a failure, nobody knows what the server still sends; without first events, where the next response begins.
+    // After a failure, nobody knows what the server still sends; without announcements, whose the next events are.
     if (isFailure || !this.owner.isAnnounced || asyncScheduler.now() > this.until) this.close();
     else this.closeAfter(this.steering.isActive ? STEERED_IDLE : this.options.idle);
   }
@@ -256,7 +261,8 @@ export class Connection {
     this.options.onClose();
     const { exchange } = this;
     this.exchange = undefined;
-    exchange?.fail(new TypeError(`The WebSocket ended. ${reason}`));
+    // The errors that contain it end the sentence.
+    exchange?.fail(new TypeError(`The WebSocket ended. ${reason}`.trim().replace(/\.$/, '')));
     this.steering.clear();
   }
 }

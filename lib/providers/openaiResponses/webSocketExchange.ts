@@ -3,6 +3,7 @@ import type { JsonObject } from '../../core/json/json.js';
 import { isKeepAlive } from '../../protocol/decodeFrames.js';
 import { isErrorEvent } from './finish.js';
 
+/** What comes after its end or failure is ignored. */
 export interface Exchange {
   readonly hasBegun: boolean;
   next(text: string, event: JsonObject): void;
@@ -36,14 +37,18 @@ export function createExchange(
       hasBegun = true;
       if (isFirst && isError(event)) resolve(errorResponse(event));
       else if (isFirst) begin();
-      body?.enqueue(encoder.encode(`data: ${text.replace(/[\r\n]+/g, ' ')}\n\n`));
+      body?.enqueue(encoder.encode(`data: ${text.replace(/[\r\n]/g, ' ')}\n\n`));
     },
-    end: () => body?.close(),
+    end() {
+      body?.close();
+      body = undefined;
+    },
     fail(reason) {
       const status = Number(/\bresponse: ([45]\d\d)$/.exec(reason.message)?.[1]); // the package `ws`, of the handshake
       if (body) body.error(reason);
       else if (status) resolve(Response.json({ error: { message: reason.message } }, { status }));
       else reject(reason);
+      body = undefined;
     },
   };
 }

@@ -24,6 +24,12 @@ export interface WebSocketTransportOptions {
   readonly idle?: number | undefined;
   /** Sends all other requests: those of `background` responses. Default: the global `fetch`. */
   readonly fetch?: typeof fetch | undefined;
+  /**
+   * The largest number of characters (UTF-16 units) in an event. A longer one is not parsed, and fails the response
+   * with ProtocolError `event_too_large`, as over HTTP. To accept it, raise the limit here and in the model. Default:
+   * 16 Mi.
+   */
+  readonly maxEventLength?: number | undefined;
 }
 
 /** A transport of the Responses API, for the option `fetch` of `openai`. */
@@ -51,9 +57,11 @@ export interface WebSocketTransport {
  * was interrupted, and an error that the server sends first has its status. Unsubscribing closes the connection, which
  * is the only way to end a response; so does an error. Late events of another response are ignored. If a server begins
  * a response with the id of an earlier one, nobody knows whose it is: the request fails with an interruption, which is
- * retried, and each later one to that server has a connection of its own. A response without `response.created` is read
- * as the first one of a connection, which is then closed. A request without any answer ends after 300 s, or after
- * `timeout.first`: there is no proxy or runtime that ends it.
+ * retried, and each later one to that server has a connection of its own. The first response of a connection is read as
+ * over HTTP. If it lacks `response.created`, or announces not all of its items, the connection is then closed; so it is
+ * after text without the id of an item. A later response has to announce its items: other ones are ignored, and if the
+ * end does not contain the output either, the request fails with an interruption. A request without any answer ends
+ * after 300 s, or after `timeout.first`: there is no proxy or runtime that ends it.
  *
  * ```ts
  * import WebSocket from 'ws'; // or the global one of Node 22, Bun or Deno
@@ -65,14 +73,15 @@ export interface WebSocketTransport {
  * Source: OpenAI's guide "WebSocket Mode", and the types of its SDK (7.57).
  *
  * @param webSocket The class. Browsers cannot use it, since theirs sends no key.
- * @param options `idle` in milliseconds (default: 60000), `fetch` for all other requests.
+ * @param options `idle` in milliseconds (default: 60000), `maxEventLength`, `fetch` for all other requests.
  * @returns The transport. Call `close` before a process ends: open connections keep it alive.
  */
 export function webSocketTransport(
   webSocket: WebSocketClass,
-  { idle = 60_000, fetch: fetchOther = globalThis.fetch }: WebSocketTransportOptions = {},
+  { idle = 60_000, fetch: fetchOther = globalThis.fetch, maxEventLength = 16_777_216 }: WebSocketTransportOptions = {},
 ): WebSocketTransport {
   requireNumber('idle', idle, 0);
+  requireNumber('maxEventLength', maxEventLength, 1);
   const connections = new Set<Connection>();
   /** The servers whose responses have the same id: each has a connection of its own. */
   const repeating = new Set<string>();
@@ -81,7 +90,7 @@ export function webSocketTransport(
     const key = JSON.stringify([address, headers]);
     const connect = (): Connection => {
       const created = new Connection(new webSocket(address.replace(/^http/, 'ws'), { headers }), {
-        ...{ key, idle: repeating.has(key) ? 0 : idle, sendElsewhere: send },
+        ...{ key, idle: repeating.has(key) ? 0 : idle, maxEventLength, sendElsewhere: send },
         onRepeatedId: () => repeating.add(key),
         onClose: () => connections.delete(created),
       });

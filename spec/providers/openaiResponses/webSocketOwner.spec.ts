@@ -210,7 +210,7 @@ describe('webSocketTransport', () => {
   it('webSocketTransport fails a response in which the server begins another one', async () => {
     habits['mixes'] = (who) => [answer(who).flatMap((frame, at) => [frame, unrequested[at] ?? {}]), []];
     const model = modelOf(serverOf((who) => (who === 'ann' ? 'mixes' : 'answers'), 'at once'));
-    expect(await textOf(model, 'ann')).toMatch(/^Error: .*It was closed/);
+    expect(await textOf(model, 'ann')).toMatch(/^Error: .*It was closed\. Whatever/);
     expect(await textOf(model, 'bob')).toBe('text of bob');
   });
 
@@ -277,6 +277,7 @@ async function steered(sendElsewhere = () => Promise.reject(new Error('elsewhere
   const connection = new Connection(socket, {
     key: '',
     idle: 60_000,
+    maxEventLength: 1_000_000,
     onClose: () => undefined,
     sendElsewhere,
     onRepeatedId: jest.fn(),
@@ -430,6 +431,7 @@ const ids: Record<string, (json: string, at: number) => string> = {
   unique: (json) => json,
   'the same for the items of each response': (json) => json.replace(/item-[a-z]+/g, 'msg_'),
   'different in each frame of an item': (json, at) => json.replace(/"item-([a-z0-9]+)"/g, `"$1-${at}"`),
+  'late for responses': (json, at) => (at === 0 ? json.replace(/"id":"r-[a-z]+",/, '') : json),
   'none for responses': (json) => json.replace(/"id":"r-[a-z]+",/, '').replace(/item-[a-z]+/g, 'msg_'),
   'the same for all responses': (json) => json.replace(/"r-[a-z]+"/, '"r"').replace(/item-[a-z]+/g, 'msg_'),
   'the same for the first and the third response': (json) => json.replace(/"r-(ann|carol)"/, '"r"'),
@@ -605,6 +607,182 @@ describe('webSocketTransport', () => {
     habits['repeats'] = () => [answer('ann'), []];
     const model = modelOf(serverOf(() => 'repeats', 'at once'));
     const texts = [await textOf(model, 'ann'), await textOf(model, 'bob'), await textOf(model, 'carol')];
-    expect(texts).toEqual(['text of ann', expect.stringContaining('two responses with the id "r-ann"'), 'text of ann']);
+    expect(texts).toEqual([
+      'text of ann',
+      expect.stringContaining('two responses with the id "r-ann". Check'),
+      'text of ann',
+    ]);
   });
+});
+
+/** A class of sockets whose server answers with these frames, the requests on each connection, and what it threw. */
+function scripted(framesOf: (who: string) => Frames) {
+  const sent: string[][] = [];
+  const thrown: unknown[] = [];
+  const server = class extends serverOf(() => 'answers', 'at once') {
+    private readonly received: string[] = [];
+    constructor() {
+      super();
+      sent.push(this.received);
+    }
+    override send(data: string): void {
+      const who = /I am (\w+)/.exec(data)?.[1] ?? '';
+      this.received.push(who);
+      queueMicrotask(() => {
+        try {
+          for (const frame of framesOf(who))
+            (this.onmessage as (event: object) => void)({ data: JSON.stringify(frame) });
+        } catch (error) {
+          thrown.push(error);
+        }
+      });
+    }
+  };
+  return { server, sent, thrown };
+}
+
+const unnamed = (type = 'response.created') => ({ type, response: { output: [] } });
+const end = (who: string) => endOf(who, []);
+const bare = (type: string, fields: object) => ({ type: `response.${type}`, ...fields });
+const reasoning = { type: 'reasoning', id: 'item-first', summary: [] };
+
+describe('webSocketTransport', () => {
+  const chunksOf = (model: Model, who: string) =>
+    lastValueFrom(model.stream({ messages: [userMessage(`I am ${who}`)] }).pipe(toArray()));
+  const overHttp = (frames: Frames, options = {}) => {
+    const body = frames.map((frame) => `data: ${JSON.stringify(frame)}\n\n`).join('');
+    const fetch = () => Promise.resolve(new Response(body, { headers: { 'content-type': 'text/event-stream' } }));
+    return chunksOf(openai('m', { apiKey: 'none', ...options, fetch }), 'ann');
+  };
+  const interruption = 'code: stream_interrupted';
+  const outcome = (chunks: Promise<unknown>) =>
+    chunks.catch((error: unknown) => `code: ${String((error as { code?: unknown }).code)}`);
+
+  const rest = [added('ann'), delta('ann'), end('ann')];
+  it.each<[string, Frames, 'read' | 'interrupted']>([
+    ['an item before the beginning', [added('ann'), created('ann'), delta('ann'), end('ann')], 'read'],
+    [
+      'a bare delta before the beginning',
+      [bare('output_text.delta', { delta: 'a' }), created('ann'), end('ann')],
+      'read',
+    ],
+    ['an id that comes late', [unnamed(), { ...created('ann'), type: 'response.in_progress' }, ...rest], 'read'],
+    ['an id that comes with the end', [unnamed(), unnamed('response.in_progress'), ...rest], 'read'],
+    ['two beginnings, the second one with an id', [unnamed(), created('ann'), ...rest], 'interrupted'],
+    ['two beginnings with ids', [created('ann'), created('bob'), ...rest], 'interrupted'],
+    ['two beginnings within the items', [created('ann'), added('ann'), created('bob'), ...rest], 'interrupted'],
+    ['an item, then two beginnings', [added('ann'), created('ann'), created('bob'), ...rest], 'interrupted'],
+    ['two ends', [created('ann'), ...rest, end('ann')], 'read'],
+  ])('webSocketTransport reads a response or ends as an interruption: %s', async (_name, frames, due) => {
+    const { server, thrown } = scripted(() => frames);
+    const got = await outcome(chunksOf(modelOf(server), 'ann'));
+    expect(got).toEqual(due === 'read' ? await overHttp(frames) : interruption);
+    expect(thrown).toEqual([]);
+  });
+
+  it('webSocketTransport reads no end of an earlier response in one that has no id yet', async () => {
+    const frames = (who: string) =>
+      who === 'bob' ? [unnamed(), added('bob'), completed('ann'), delta('bob'), end('bob')] : answer(who);
+    const { server } = scripted(frames);
+    const model = modelOf(server);
+    for (const who of ['ann', 'bob']) expect(await textOf(model, who)).toBe(`text of ${who}`);
+  });
+
+  const clock = {
+    type: 'function_call',
+    id: 'item-call',
+    call_id: 'c',
+    name: 'clock',
+    arguments: '{}',
+    status: 'completed',
+  };
+  const lossy: Record<string, (who: string) => Frames> = {
+    'bare deltas': (who) => [bare('output_text.delta', { delta: 'Hel' }), bare('output_text.delta', { delta: who })],
+    'a bare refusal': (who) => [bare('refusal.delta', { delta: who })],
+    'a bare text at its end': (who) => [bare('output_text.done', { text: who })],
+    'a bare item': (who) => [bare('output_item.done', { item: { ...itemOf(who, who), id: undefined } })],
+    'an item without its announcement': (who) => [
+      bare('output_item.added', { output_index: 0, item: reasoning }),
+      bare('output_item.done', { output_index: 0, item: reasoning }),
+      { ...delta(who), output_index: 1 },
+    ],
+    'a call without its announcement': (who) => [
+      ...[added(who), delta(who)],
+      bare('output_item.done', { output_index: 1, item: { ...clock, id: `item-call-${who}` } }),
+    ],
+  };
+  const long = { ...delta('ann'), delta: 'x'.repeat(2000) };
+  it.each<[string, Frames]>([
+    ['first', [long, ...answer('ann')]],
+    ['within', [created('ann'), added('ann'), long, end('ann')]],
+    ['at the end', [created('ann'), ...rest.slice(0, 2), { ...end('ann'), more: long }]],
+    ['of nobody', [created('ann'), { ...long, response_id: 'r-nobody' }, ...rest]],
+  ])(
+    'webSocketTransport refuses an event that is too long as HTTP does, without parsing it: %s',
+    async (_name, frames) => {
+      const { server, sent } = scripted((who) => (who === 'ann' ? frames : answer(who)));
+      const options = { apiKey: 'none', retry: false, maxEventLength: 1000 } as const;
+      const sockets = webSocketTransport(server, { maxEventLength: 1000 });
+      opened.push(sockets);
+      const parse = jest.spyOn(JSON, 'parse');
+      const model = openai('m', { ...options, fetch: sockets.fetch });
+      const error: unknown = await chunksOf(model, 'ann').catch((thrown: unknown) => thrown);
+      expect(parse.mock.calls.filter(([text]) => text.length > 1000)).toEqual([]);
+      parse.mockRestore();
+      const overLimit = await overHttp(frames, options).catch((thrown: unknown) => thrown);
+      expect(error).toMatchObject({ name: 'ProtocolError', reason: 'event_too_large' });
+      expect(String(error)).toBe(String(overLimit));
+      expect(await textOf(model, 'bob')).toBe('text of bob');
+      expect(sent).toEqual([['ann'], ['bob']]);
+    },
+  );
+
+  it('webSocketTransport closes an idle connection that gets an event that is too long', async () => {
+    const { server, sent } = scripted((who) => [...answer(who), long]);
+    const sockets = webSocketTransport(server, { maxEventLength: 1000 });
+    opened.push(sockets);
+    const model = openai('m', { apiKey: 'none', fetch: sockets.fetch });
+    for (const who of ['ann', 'bob']) expect(await textOf(model, who)).toBe(`text of ${who}`);
+    expect(sent).toEqual([['ann'], ['bob']]);
+  });
+
+  const inFirst = Object.keys(lossy).flatMap((kind) => [0, 1].map((from) => ({ kind, from })));
+  it.each(inFirst)(
+    'webSocketTransport reads all of the first response of a connection: $kind, from event $from on',
+    async ({ kind, from }) => {
+      const framesOf = (who: string) => [created(who), ...(lossy[kind]?.(who) ?? []), end(who)].slice(from);
+      const { server, sent } = scripted(framesOf);
+      const model = modelOf(server);
+      for (const who of ['ann', 'bob', 'carol']) {
+        const chunks = await chunksOf(model, who);
+        expect(chunks).toEqual(await overHttp(framesOf(who)));
+        expect(JSON.stringify(chunks.filter(({ type }) => type !== 'metadata'))).toMatch(/ann|bob|carol|clock/);
+      }
+      expect(sent).toEqual([['ann'], ['bob'], ['carol']]);
+    },
+  );
+
+  const inSecond = Object.keys(lossy).flatMap((kind) => ['empty', 'full'].map((output) => ({ kind, output })));
+  it.each(inSecond)(
+    'webSocketTransport loses nothing of a later response without an error: $kind, output $output',
+    async ({ kind, output }) => {
+      const outputOf = (who: string) => [kind.includes('call') ? clock : itemOf(who, 'the text')];
+      const framesOf = (who: string) =>
+        who === 'bob'
+          ? [created(who), ...(lossy[kind]?.(who) ?? []), endOf(who, output === 'full' ? outputOf(who) : [])]
+          : answer(who);
+      const { server, sent } = scripted(framesOf);
+      const model = modelOf(server);
+      expect(await textOf(model, 'ann')).toBe('text of ann');
+      const got = await outcome(chunksOf(model, 'bob'));
+      const isUnannounced = kind.includes('without');
+      if (isUnannounced && output === 'empty') expect(got).toBe(interruption);
+      else if (isUnannounced) expect(JSON.stringify(got)).toMatch(/the text|clock/);
+      else expect(got).toEqual(await overHttp(framesOf('bob')));
+      expect(await textOf(model, 'carol')).toBe('text of carol');
+      expect(sent).toEqual(
+        isUnannounced && output === 'full' ? [['ann', 'bob', 'carol']] : [['ann', 'bob'], ['carol']],
+      );
+    },
+  );
 });
