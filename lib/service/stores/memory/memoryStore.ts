@@ -1,6 +1,7 @@
 import { asyncScheduler, defer, of } from 'rxjs';
 import { requireNumber } from '../../../core/options.js';
 import { estimateSize } from '../../runs/estimateSize.js';
+import { OWNERS } from '../../ownerUsage.js';
 import { PAGE_SIZE, pageOf, placeOf, type ListPlace } from '../recordPage.js';
 import { createMemoryTable, type MemoryEntry } from './memoryTable.js';
 import type { ListedRecord, RecordStore, StorableRecord, Stored } from '../../ports/recordStore.js';
@@ -27,7 +28,8 @@ interface Entry<R> extends Stored<R>, MemoryEntry {}
  *
  * When it is full, it removes records of the owner that uses most of it, oldest change first: those that wait come
  * last. One that is executed is never removed, and an owner that uses less than its share (`maxBytes` divided by the
- * number of owners) loses nothing.
+ * number of owners) loses nothing. What a service counts for its limits stays until its time is over, besides
+ * `maxBytes`: about 1 KB for each user of the last `budget.window`, with `maxPromptsPerMinute` 15 bytes for each prompt.
  *
  * @param options `maxBytes` (default: 64 MiB), `maxAge` in milliseconds (default: 24 hours).
  */
@@ -48,9 +50,11 @@ export function memoryStore<R extends StorableRecord = RunRecord>({
       defer(() => {
         const known = table.find(record.id);
         if ((known?.version ?? 0) !== version) return of(false);
-        const size = known && isMeasured(record, version) ? known.size : RECORD_BYTES + estimateSize(record);
         const { id, owner, expires = asyncScheduler.now() + maxAge } = record;
-        const [usedUntil, isNeeded] = [record.executor?.until ?? 0, record.state === 'waiting'];
+        const isCount = owner === OWNERS;
+        const isSame = known && isMeasured(record, version);
+        const size = isSame ? known.size : isCount ? 0 : RECORD_BYTES + estimateSize(record);
+        const [usedUntil, isNeeded] = [isCount ? expires : (record.executor?.until ?? 0), record.state === 'waiting'];
         table.add(id, { record, version: version + 1, owner, size, expires, usedUntil, isNeeded });
         return of(true);
       }),
