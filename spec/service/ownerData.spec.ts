@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { EMPTY, lastValueFrom, of, Subject, toArray } from 'rxjs';
+import { TestScheduler } from 'rxjs/testing';
 import { createAgent } from '../../lib/agent/createAgent.js';
 import { agUiHandler } from '../../lib/agUi.js';
 import { uiChatHandler } from '../../lib/service/uiChat/index.js';
@@ -77,7 +78,28 @@ describe('the data of an owner', () => {
     expect(await exported(handler, 'ann')).toEqual([]);
   });
 
-  it('has a run that moves to the first page while the last one is read, and each run once', () => {
+  it('is read and deleted page by page, and others are served between two pages', () => {
+    const seen: unknown[] = [];
+    const records = 250;
+    new TestScheduler(() => undefined).run(({ cold, flush }) => {
+      const store = memoryStore();
+      for (let n = 0; n < records; n++)
+        observe(store.put({ id: `run-${n}`, owner: 'ann', state: 'ended', updated: n, attempt: 1, input: [] }, 0));
+      const { exportData, deleteData } = createOwnerData(store, undefined, () => EMPTY);
+      const all = observe(exportData('ann'));
+      cold('1s (a|)').subscribe(() => {
+        seen.push(all.values.length);
+        observe(deleteData('ann'));
+        seen.push(observe(exportData('ann')).values.length);
+      });
+      cold('2s (a|)').subscribe(() => seen.push(observe(exportData('ann')).values.length));
+      seen.push(all.values.length);
+      flush();
+    });
+    expect(seen).toEqual([100, records, 100, 0]);
+  });
+
+  it('has a run that moves to the first page while the last one is read, and each run once', async () => {
     const store = mapStore();
     for (const id of ['a', 'b', 'c'])
       observe(store.put({ id, owner: 'ann', state: 'ended', updated: 0, attempt: 1, input: [] }, 0));
@@ -94,7 +116,8 @@ describe('the data of an owner', () => {
     const exports = ownerData.exportData('ann');
     for (let times = 0; times < 2; times++) {
       asked = 0;
-      expect(observe(exports).values.map(({ record }) => record.id)).toEqual(['c', 'b', 'a']);
+      const records = await lastValueFrom(exports.pipe(toArray()));
+      expect(records.map(({ record }) => record.id)).toEqual(['c', 'b', 'a']);
       expect(asked).toBe(pages.length);
     }
   });

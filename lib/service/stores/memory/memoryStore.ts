@@ -2,8 +2,9 @@ import { asyncScheduler, defer, of } from 'rxjs';
 import { requireNumber } from '../../../core/options.js';
 import { estimateSize } from '../../runs/estimateSize.js';
 import { OWNERS } from '../../ownerUsage.js';
-import { PAGE_SIZE, pageOf, placeOf, type ListPlace } from '../recordPage.js';
+import { PAGE_SIZE, pageOf, placeOf } from '../recordPage.js';
 import { createMemoryTable, type MemoryEntry } from './memoryTable.js';
+import { RecordList } from './recordList.js';
 import type { ListedRecord, RecordStore, StorableRecord, Stored } from '../../ports/recordStore.js';
 import type { RunRecord } from '../../ports/runStore.js';
 
@@ -39,7 +40,8 @@ export function memoryStore<R extends StorableRecord = RunRecord>({
 }: MemoryOptions = {}): RecordStore<R> {
   requireNumber('maxBytes', maxBytes, 0);
   requireNumber('maxAge', maxAge, 0);
-  const table = createMemoryTable<Entry<R>>(maxBytes);
+  const all = new RecordList<Entry<R>>();
+  const table = createMemoryTable(maxBytes, all);
   return {
     get: (id) =>
       defer(() => {
@@ -67,13 +69,12 @@ export function memoryStore<R extends StorableRecord = RunRecord>({
     list: ({ owner, state, cursor }) =>
       defer(() => {
         const after = cursor === undefined ? undefined : placeOf(cursor);
-        const found = table
-          .all()
-          .filter((entry) => owner === null || entry.owner === owner)
-          .filter(({ record }) => state === undefined || record.state === state)
-          .filter(({ record }) => !after || byPlace(after, record) < 0)
-          .sort((a, b) => byPlace(a.record, b.record));
-        return of(pageOf(found.slice(0, PAGE_SIZE + 1).map(listedRecord)));
+        const isMeant = ({ record }: Entry<R>) =>
+          (owner ?? record.owner) === record.owner &&
+          (state ?? record.state) === record.state &&
+          table.find(record.id) !== undefined;
+        const found = all.find(PAGE_SIZE + 1, isMeant, after);
+        return of(pageOf(found.map(listedRecord)));
       }),
   };
 }
@@ -84,9 +85,6 @@ export function memoryStore<R extends StorableRecord = RunRecord>({
  */
 const isMeasured = ({ executor }: StorableRecord, version: number): boolean =>
   executor !== undefined && !Number.isInteger(Math.log2(version));
-
-const byPlace = (a: ListPlace, b: ListPlace): number =>
-  b.updated - a.updated || (a.id > b.id ? -1 : Number(a.id < b.id));
 
 const listedRecord = <R extends StorableRecord>({ record, version }: Stored<R>): ListedRecord<R> => {
   const { id, owner, state, title, updated }: StorableRecord = record;
