@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { EMPTY, lastValueFrom, of, Subject, toArray } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
-import { createAgent } from '../../lib/agent/createAgent.js';
+import { createAgent, type Agent } from '../../lib/agent/createAgent.js';
 import { agUiHandler } from '../../lib/agUi.js';
 import { uiChatHandler } from '../../lib/service/uiChat/index.js';
 import type { ChatRecord, ChatStore } from '../../lib/service/chats/chatStore.js';
@@ -76,6 +76,42 @@ describe('the data of an owner', () => {
     ]);
     await deleted(handler, 'ann');
     expect(await exported(handler, 'ann')).toEqual([]);
+  });
+
+  it.each<[string, (agent: Agent, options: typeof users) => Handler, (text: string) => object]>([
+    ['agentHandler', (agent, options) => agentHandler(agent, options), (input) => ({ input })],
+    [
+      'agUiHandler',
+      (agent, options) => agUiHandler(() => agent, options),
+      (content) => ({ threadId: 't', runId: 'r', messages: [{ id: 'm', role: 'user', content }] }),
+    ],
+    [
+      'uiChatHandler',
+      (agent, options) => uiChatHandler(agent, options),
+      (text) => ({ id: 'c', messages: [{ id: 'm', role: 'user', parts: [{ type: 'text', text }] }] }),
+    ],
+  ])('has nothing of a request that arrives while it is deleted: %s', async (_, create, bodyOf) => {
+    const asked: unknown[] = [];
+    const model = scriptedModel((request) => {
+      asked.push(request);
+      return 'Hello.';
+    });
+    const handler = create(createAgent({ model }), users);
+    handlers.push(handler);
+    const text = JSON.stringify(bodyOf('Private.'));
+    const { readable: body, writable } = new TextEncoderStream();
+    const bytes = writable.getWriter();
+    const headers = { 'content-type': 'application/json', 'x-run-id': crypto.randomUUID(), authorization: 'ann' };
+    const init = { method: 'POST', headers, body, duplex: 'half' } as RequestInit;
+    const answer = handler(new Request('http://service.test', init));
+    void bytes.write(text.slice(0, 10));
+    await new Promise(setImmediate);
+    await deleted(handler, 'ann');
+    void bytes.write(text.slice(10));
+    void bytes.close();
+    expect((await answer).status).toBe(409);
+    expect([asked, await exported(handler, 'ann')]).toEqual([[], []]);
+    expect((await post(handler, 'ann', bodyOf('Later.'))).status).toBe(200);
   });
 
   it('is read and deleted page by page, and others are served between two pages', () => {

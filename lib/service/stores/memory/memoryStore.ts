@@ -1,10 +1,10 @@
-import { asyncScheduler, defer, of } from 'rxjs';
+import { asyncScheduler, defer, filter, from, map, of, take, toArray } from 'rxjs';
 import { requireNumber } from '../../../core/options.js';
 import { estimateSize } from '../../runs/estimateSize.js';
 import { OWNERS } from '../../ownerUsage.js';
 import { PAGE_SIZE, pageOf, placeOf } from '../recordPage.js';
 import { createMemoryTable, type MemoryEntry } from './memoryTable.js';
-import { RecordList } from './recordList.js';
+import { createRecordList } from './recordList.js';
 import type { ListedRecord, RecordStore, StorableRecord, Stored } from '../../ports/recordStore.js';
 import type { RunRecord } from '../../ports/runStore.js';
 
@@ -30,7 +30,7 @@ interface Entry<R> extends Stored<R>, MemoryEntry {}
  * When it is full, it removes records of the owner that uses most of it, oldest change first: those that wait come
  * last. One that is executed is never removed, and an owner that uses less than its share (`maxBytes` divided by the
  * number of owners) loses nothing. What a service counts for its limits stays until its time is over, besides
- * `maxBytes`: about 1 KB for each user of the last `budget.window`, with `maxPromptsPerMinute` 15 bytes for each prompt.
+ * `maxBytes`: about 1 KB for each user of the last `budget.window`, and 15 bytes for each prompt of the last minute.
  *
  * @param options `maxBytes` (default: 64 MiB), `maxAge` in milliseconds (default: 24 hours).
  */
@@ -40,7 +40,7 @@ export function memoryStore<R extends StorableRecord = RunRecord>({
 }: MemoryOptions = {}): RecordStore<R> {
   requireNumber('maxBytes', maxBytes, 0);
   requireNumber('maxAge', maxAge, 0);
-  const all = new RecordList<Entry<R>>();
+  const all = createRecordList<Entry<R>>();
   const table = createMemoryTable(maxBytes, all);
   return {
     get: (id) =>
@@ -70,11 +70,14 @@ export function memoryStore<R extends StorableRecord = RunRecord>({
       defer(() => {
         const after = cursor === undefined ? undefined : placeOf(cursor);
         const isMeant = ({ record }: Entry<R>) =>
-          (owner ?? record.owner) === record.owner &&
-          (state ?? record.state) === record.state &&
-          table.find(record.id) !== undefined;
-        const found = all.find(PAGE_SIZE + 1, isMeant, after);
-        return of(pageOf(found.map(listedRecord)));
+          (owner ?? record.owner) === record.owner && (state ?? record.state) === record.state;
+        return from(all.after(after)).pipe(
+          filter((entry) => isMeant(entry) && table.find(entry.record.id) !== undefined),
+          take(PAGE_SIZE + 1),
+          map(listedRecord),
+          toArray(),
+          map(pageOf),
+        );
       }),
   };
 }
