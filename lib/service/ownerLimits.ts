@@ -44,7 +44,8 @@ const DEFAULT_WAITING_BYTES = 8_388_608;
 
 /** What a request or a run of an owner holds. */
 interface Held {
-  readonly isRun: boolean;
+  /** Default: false. */
+  readonly isRun?: boolean;
   readonly bytes: () => number;
   /** Ends a request that arrives, or the count of its body. */
   readonly end?: () => void;
@@ -83,7 +84,7 @@ export class OwnerLimits extends OwnerUsage {
       all.find((held) => held.place === place)?.end?.();
       const runs = all.filter(({ isRun }) => isRun);
       if (runs.length >= this.maxRuns) throw tooManyRuns(this.maxRuns);
-      return this.hold(owner, concat(this.requireBudget(owner), work), bytes, true);
+      return this.hold(owner, concat(this.requireBudget(owner), work), bytes, { isRun: true });
     });
   }
 
@@ -92,7 +93,7 @@ export class OwnerLimits extends OwnerUsage {
     defer(() => {
       let size = 0;
       const late = new Subject<never>();
-      const held = { isRun: false, bytes: () => size, end: () => late.error(lateBody()) };
+      const held = { bytes: () => size, end: () => late.error(lateBody()) };
       const note = (bytes: number) => {
         size = 0;
         this.requireRoom(owner, bytes, held);
@@ -101,19 +102,17 @@ export class OwnerLimits extends OwnerUsage {
       return this.counted(owner, takeUntil<T>(late)(read(note).pipe(tap(() => (size = 0)))), held);
     });
 
-  /** Counts the body of a request until its run is admitted, or its work ends. It fails with 429 if there is no room. */
-  holdBody<T>(owner: string, work: Observable<T>, bytes: number, place: number): Observable<T> {
+  /**
+   * Does work that holds bytes of an owner. It fails with 413 or 429 if there is no room for them.
+   *
+   * @param held `place` of a request whose body is counted: until its run is admitted, or the work ends.
+   */
+  hold<T>(owner: string, work: Observable<T>, bytes: number, held: Omit<Held, 'bytes'>): Observable<T> {
     return defer(() => {
       this.requireRoom(owner, bytes);
       let size = bytes;
-      return this.counted(owner, work, { isRun: false, place, bytes: () => size, end: () => (size = 0) });
+      return this.counted(owner, work, { ...held, bytes: () => size, end: () => (size = 0) });
     });
-  }
-
-  /** Does work that holds bytes of an owner. It fails with 413 or 429 if there is no room for them. */
-  private hold<T>(owner: string, work: Observable<T>, bytes: number, isRun: boolean): Observable<T> {
-    this.requireRoom(owner, bytes);
-    return this.counted(owner, work, { isRun, bytes: () => bytes });
   }
 
   /**
@@ -125,7 +124,7 @@ export class OwnerLimits extends OwnerUsage {
     if (message.type === 'stop') return log.send(id, message);
     const sent = log.send(id, message, { after: taken, ...this.maxWaiting });
     const counted = message.type === 'prompt' ? this.countPrompt(owner, sent) : sent;
-    return defer(() => this.hold(owner, counted, estimateSize(message), false));
+    return defer(() => this.hold(owner, counted, estimateSize(message), {}));
   }
 
   /** Counts a run from its subscription to its end, what its turns use, and what it holds, which may grow. */

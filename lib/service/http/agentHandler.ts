@@ -132,7 +132,7 @@ const postRun = <C>(kernel: Kernel<C>, { request, id, client, place, options }: 
   return readBody(kernel, request, client).pipe(
     concatMap(({ body, size }) => {
       if (body.answers && !body.resume) throw wrongInput(); // only PATCH answers the run with the id of the header
-      return kernel.limits.holdBody(client.owner, openRun(kernel, { id, client, place, body, after }), size, place);
+      return kernel.limits.hold(client.owner, openRun(kernel, { id, client, place, body, after }), size, { place });
     }),
     map((run) => [run, after] as const),
     catchError((thrown: unknown) => {

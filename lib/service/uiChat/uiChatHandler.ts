@@ -154,7 +154,7 @@ function startRun<C>(
     );
   const last = ids.at(-1);
   const work = () => (last === undefined ? start() : kernel.locked(last, client, start));
-  return kernel.limits.holdBody(owner, kernel.locked(key, client, work, place), size, place);
+  return kernel.limits.hold(owner, kernel.locked(key, client, work, place), size, { place });
 }
 
 /** How many messages a request may have. Each response among them is read from the store. */
