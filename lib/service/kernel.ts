@@ -179,7 +179,8 @@ export class Kernel<C> implements OwnerData {
 
   /** Does the work that starts a run, if the limits of its owner allow it. One that was stopped does nothing more. */
   admit<T>(lockId: string, owner: string, work: Observable<T>, bytes: number): Observable<T> {
-    return defer(() => (this.locks.isStopped(lockId, owner) ? work : this.limits.admit(owner, work, bytes)));
+    const begin = () => this.limits.admit(owner, work, bytes, this.locks.holder(lockId, owner));
+    return defer(() => (this.locks.isStopped(lockId, owner) ? work : begin()));
   }
 
   /** Registers the run that the work emits: it counts for its owner, it can be joined, and a shutdown ends it. */

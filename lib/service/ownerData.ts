@@ -19,7 +19,8 @@ export interface OwnerData {
   exportData(owner: string): Observable<OwnerRecord>;
   /**
    * Stops the runs of an owner and deletes their records, whichever instance executes them, and the chats. Completes
-   * when there are none left: nothing that began before is written later. The events of runs that have ended stay in
+   * when there are none left: nothing that began before is written later, and a request that still arrives is answered
+   * with 409. The events of runs that have ended stay in
    * the log for the time `keep`. In another process, a run of `useChat`, or one of AG-UI that was answered, ends within
    * a third of the `lease`; a new one of AG-UI is not reached, and is stored if it waits.
    */
@@ -36,10 +37,12 @@ type EndWork = (owner: string, id?: string) => Observable<unknown>;
 export function createOwnerData(store: RunStore, chats: ChatStore | undefined, end: EndWork) {
   const ofChats = <T>(work: (chats: ChatStore) => Observable<T>) => (chats ? work(chats) : EMPTY);
   const deleteChat = (all: ChatStore, { record, version }: StoredChat) => all.delete(record.id, version);
+  const deleteStored = ({ record: { id, owner }, version }: StoredRun) =>
+    concat(end(owner, id).pipe(ignoreElements()), store.delete(id, version));
   const deleteAll = (owner: string, rounds = MAX_ROUNDS): Observable<never> =>
     concat(
       end(owner).pipe(ignoreElements()),
-      recordsOf(store, owner).pipe(mergeMap((run) => deleteStored(store, run, end), DELETES_AT_ONCE)),
+      recordsOf(store, owner).pipe(mergeMap(deleteStored, DELETES_AT_ONCE)),
       ofChats((all) => recordsOf(all, owner).pipe(mergeMap((chat) => deleteChat(all, chat), DELETES_AT_ONCE))),
     ).pipe(
       count(),
@@ -109,10 +112,3 @@ const allRecordsOf = <R extends StorableRecord>(store: RecordStore<R>, owner: st
       );
     return round(0);
   });
-
-/** Emits whether this version of the record was there. */
-const deleteStored = (
-  store: RunStore,
-  { record: { id, owner }, version }: StoredRun,
-  end: EndWork,
-): Observable<boolean> => concat(end(owner, id).pipe(ignoreElements()), store.delete(id, version));

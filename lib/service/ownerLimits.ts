@@ -31,7 +31,8 @@ export interface OwnerLimitOptions extends OwnerUsageOptions {
    * their input, the conversation before them, and what joined them. Another request is rejected with 429, and one that
    * alone has more with 413: no run has more than this, so choose at least `maxHistoryBytes` and `maxBodyBytes`
    * together. The requests of `useChat` that arrive count together, since each names its chat, and so its user, at its
-   * end: a later one takes the room of the oldest, which is answered with 408. Default: 64 MiB.
+   * end: one takes the room of the largest of the others (of the same size: the oldest), which is answered with 408.
+   * Default: 64 MiB.
    */
   readonly maxOwnerBytes?: number | undefined;
 }
@@ -43,10 +44,13 @@ const DEFAULT_WAITING_BYTES = 8_388_608;
 
 /** What a request or a run of an owner holds. */
 interface Held {
-  readonly isRun: boolean;
+  /** Default: false. */
+  readonly isRun?: boolean;
   readonly bytes: () => number;
-  /** Ends a request that arrives. */
+  /** Ends a request that arrives, or the count of its body. */
   readonly end?: () => void;
+  /** That of the request whose body is counted. */
+  readonly place?: number;
 }
 
 export class OwnerLimits extends OwnerUsage {
@@ -69,12 +73,18 @@ export class OwnerLimits extends OwnerUsage {
     this.maxWaiting = { count: maxWaitingPrompts, bytes: maxWaitingBytes };
   }
 
-  /** Does the work that starts a run, and counts as one. It fails with 413 or 429 if the owner has reached a limit. */
-  admit<T>(owner: string, work: Observable<T>, bytes = 0): Observable<T> {
+  /**
+   * Does the work that starts a run, and counts as one. It fails with 413 or 429 if the owner has reached a limit.
+   *
+   * @param place That of the request, whose body no longer counts: the run has it.
+   */
+  admit<T>(owner: string, work: Observable<T>, bytes = 0, place = 0): Observable<T> {
     return defer(() => {
-      const runs = [...(this.owners.get(owner) ?? [])].filter(({ isRun }) => isRun);
+      const all = [...(this.owners.get(owner) ?? [])];
+      all.find((held) => held.place === place)?.end?.();
+      const runs = all.filter(({ isRun }) => isRun);
       if (runs.length >= this.maxRuns) throw tooManyRuns(this.maxRuns);
-      return this.hold(owner, concat(this.requireBudget(owner), work), bytes, true);
+      return this.hold(owner, concat(this.requireBudget(owner), work), bytes, { isRun: true });
     });
   }
 
@@ -83,7 +93,7 @@ export class OwnerLimits extends OwnerUsage {
     defer(() => {
       let size = 0;
       const late = new Subject<never>();
-      const held = { isRun: false, bytes: () => size, end: () => late.error(lateBody()) };
+      const held = { bytes: () => size, end: () => late.error(lateBody()) };
       const note = (bytes: number) => {
         size = 0;
         this.requireRoom(owner, bytes, held);
@@ -92,10 +102,17 @@ export class OwnerLimits extends OwnerUsage {
       return this.counted(owner, takeUntil<T>(late)(read(note).pipe(tap(() => (size = 0)))), held);
     });
 
-  /** Does work that holds bytes of an owner. It fails with 413 or 429 if there is no room for them. */
-  private hold<T>(owner: string, work: Observable<T>, bytes: number, isRun: boolean): Observable<T> {
-    this.requireRoom(owner, bytes);
-    return this.counted(owner, work, { isRun, bytes: () => bytes });
+  /**
+   * Does work that holds bytes of an owner. It fails with 413 or 429 if there is no room for them.
+   *
+   * @param held `place` of a request whose body is counted: until its run is admitted, or the work ends.
+   */
+  hold<T>(owner: string, work: Observable<T>, bytes: number, held: Omit<Held, 'bytes'>): Observable<T> {
+    return defer(() => {
+      this.requireRoom(owner, bytes);
+      let size = bytes;
+      return this.counted(owner, work, { ...held, bytes: () => size, end: () => (size = 0) });
+    });
   }
 
   /**
@@ -107,7 +124,7 @@ export class OwnerLimits extends OwnerUsage {
     if (message.type === 'stop') return log.send(id, message);
     const sent = log.send(id, message, { after: taken, ...this.maxWaiting });
     const counted = message.type === 'prompt' ? this.countPrompt(owner, sent) : sent;
-    return defer(() => this.hold(owner, counted, estimateSize(message), false));
+    return defer(() => this.hold(owner, counted, estimateSize(message), {}));
   }
 
   /** Counts a run from its subscription to its end, what its turns use, and what it holds, which may grow. */
@@ -137,15 +154,16 @@ export class OwnerLimits extends OwnerUsage {
     );
   }
 
-  /** Requests whose owner is not known make room for a later one, the oldest first: nobody can keep it from users. */
+  /** Requests whose owner is not known make room for others, the largest first: small ones of users stay. */
   private requireRoom(owner: string | undefined, bytes: number, own?: Held): void {
     if (bytes > this.maxBytes) throw tooLarge(this.maxBytes);
     const all = [...(this.owners.get(owner) ?? [])];
     let total = all.reduce((sum, held) => sum + held.bytes(), bytes);
-    for (const older of owner === undefined ? all : []) {
-      if (total <= this.maxBytes || older === own) break;
-      total -= older.bytes();
-      older.end?.();
+    const others = owner === undefined && total > this.maxBytes ? all.filter((held) => held !== own) : [];
+    for (const largest of others.sort((a, b) => b.bytes() - a.bytes())) {
+      if (total <= this.maxBytes) break;
+      total -= largest.bytes();
+      largest.end?.();
     }
     if (total > this.maxBytes) throw tooMuch(this.maxBytes);
   }

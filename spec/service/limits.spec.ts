@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { concatMap, defer, finalize, NEVER, of, Subject, throwError, timer } from 'rxjs';
+import { concatMap, defer, finalize, NEVER, of, ReplaySubject, Subject, take, throwError, timer } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
-import { createAgent } from '../../lib/agent/createAgent.js';
+import { createAgent, type Agent } from '../../lib/agent/createAgent.js';
 import { agUiHandler } from '../../lib/agUi.js';
 import { uiChatHandler } from '../../lib/service/uiChat/index.js';
 import type { Chunk } from '../../lib/core/chunk.js';
@@ -13,6 +13,8 @@ import { setUsageOfError } from '../../lib/core/usageOfError.js';
 import { agentHandler } from '../../lib/service/http/agentHandler.js';
 import { OwnerLimits } from '../../lib/service/ownerLimits.js';
 import type { OwnerLimitOptions } from '../../lib/service/ownerLimits.js';
+import type { RunStore } from '../../lib/service/ports/runStore.js';
+import type { ServiceOptions } from '../../lib/service/serviceOptions.js';
 import { memoryStore } from '../../lib/service/stores/memory/memoryStore.js';
 import { scriptedModel } from '../../lib/testing/index.js';
 import { observe } from '../support/observe.js';
@@ -63,6 +65,44 @@ const handlers: Readonly<Record<string, (model: Model, options: Options) => (use
     return (user) => post(handler, { id: newId(), messages: [uiMessage('m', 'user')] }, { 'x-user': user });
   },
 };
+
+it.each<[string, (agent: Agent, options: ServiceOptions<string>) => Handler, (input: string) => object]>([
+  ['agentHandler', (agent, options) => agentHandler(agent, options), (input) => ({ input })],
+  [
+    'uiChatHandler',
+    (agent, options) => uiChatHandler(agent, options),
+    (text) => ({ id: 'c', messages: [{ id: 'm', role: 'user', parts: [{ type: 'text', text }] }] }),
+  ],
+])('%s counts the bodies of requests until their runs have them', async (_, create, bodyOf) => {
+  const memory = memoryStore();
+  const isOpen = new ReplaySubject<void>(1);
+  const late = <T>(work: Observable<T>) =>
+    isOpen.pipe(
+      take(1),
+      concatMap(() => work),
+    );
+  const store: RunStore = {
+    ...memory,
+    get: (id) => late(memory.get(id)),
+    put: (record, version) => late(memory.put(record, version)),
+  };
+  const agent = createAgent({ model: scriptedModel(() => 'Hi', { keep: 0 }) });
+  const handler = ending(create(agent, { ...owned, store, limits: { maxOwnerBytes: 5000 } }));
+  const ask = (user: string) => post(handler, bodyOf('x'.repeat(2000)), { 'x-user': user });
+  const waiting = [ask('ann'), ask('ann')];
+  await new Promise(setImmediate);
+  const refused = await ask('ann');
+  expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '5']);
+  waiting.push(ask('eve'));
+  isOpen.next();
+  for (const answer of waiting) {
+    const response = await answer;
+    await response.text();
+    expect(response.status).toBe(200);
+  }
+  await new Promise((resolve) => void setTimeout(resolve));
+  expect((await ask('ann')).status).toBe(200);
+});
 
 describe.each(Object.entries(handlers))('%s', (_, create) => {
   it('refuses another run of an owner who has as many as allowed, until one has ended', async () => {

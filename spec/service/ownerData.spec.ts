@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { EMPTY, lastValueFrom, of, Subject, toArray } from 'rxjs';
-import { createAgent } from '../../lib/agent/createAgent.js';
+import { TestScheduler } from 'rxjs/testing';
+import { createAgent, type Agent } from '../../lib/agent/createAgent.js';
 import { agUiHandler } from '../../lib/agUi.js';
 import { uiChatHandler } from '../../lib/service/uiChat/index.js';
 import type { ChatRecord, ChatStore } from '../../lib/service/chats/chatStore.js';
@@ -77,7 +78,64 @@ describe('the data of an owner', () => {
     expect(await exported(handler, 'ann')).toEqual([]);
   });
 
-  it('has a run that moves to the first page while the last one is read, and each run once', () => {
+  it.each<[string, (agent: Agent, options: typeof users) => Handler, (text: string) => object]>([
+    ['agentHandler', (agent, options) => agentHandler(agent, options), (input) => ({ input })],
+    [
+      'agUiHandler',
+      (agent, options) => agUiHandler(() => agent, options),
+      (content) => ({ threadId: 't', runId: 'r', messages: [{ id: 'm', role: 'user', content }] }),
+    ],
+    [
+      'uiChatHandler',
+      (agent, options) => uiChatHandler(agent, options),
+      (text) => ({ id: 'c', messages: [{ id: 'm', role: 'user', parts: [{ type: 'text', text }] }] }),
+    ],
+  ])('has nothing of a request that arrives while it is deleted: %s', async (_, create, bodyOf) => {
+    const asked: unknown[] = [];
+    const model = scriptedModel((request) => {
+      asked.push(request);
+      return 'Hello.';
+    });
+    const handler = create(createAgent({ model }), users);
+    handlers.push(handler);
+    const text = JSON.stringify(bodyOf('Private.'));
+    const { readable: body, writable } = new TextEncoderStream();
+    const bytes = writable.getWriter();
+    const headers = { 'content-type': 'application/json', 'x-run-id': crypto.randomUUID(), authorization: 'ann' };
+    const init = { method: 'POST', headers, body, duplex: 'half' } as RequestInit;
+    const answer = handler(new Request('http://service.test', init));
+    void bytes.write(text.slice(0, 10));
+    await new Promise(setImmediate);
+    await deleted(handler, 'ann');
+    void bytes.write(text.slice(10));
+    void bytes.close();
+    expect((await answer).status).toBe(409);
+    expect([asked, await exported(handler, 'ann')]).toEqual([[], []]);
+    expect((await post(handler, 'ann', bodyOf('Later.'))).status).toBe(200);
+  });
+
+  it('is read and deleted page by page, and others are served between two pages', () => {
+    const seen: unknown[] = [];
+    const records = 250;
+    new TestScheduler(() => undefined).run(({ cold, flush }) => {
+      const store = memoryStore();
+      for (let n = 0; n < records; n++)
+        observe(store.put({ id: `run-${n}`, owner: 'ann', state: 'ended', updated: n, attempt: 1, input: [] }, 0));
+      const { exportData, deleteData } = createOwnerData(store, undefined, () => EMPTY);
+      const all = observe(exportData('ann'));
+      cold('1s (a|)').subscribe(() => {
+        seen.push(all.values.length);
+        observe(deleteData('ann'));
+        seen.push(observe(exportData('ann')).values.length);
+      });
+      cold('2s (a|)').subscribe(() => seen.push(observe(exportData('ann')).values.length));
+      seen.push(all.values.length);
+      flush();
+    });
+    expect(seen).toEqual([100, records, 100, 0]);
+  });
+
+  it('has a run that moves to the first page while the last one is read, and each run once', async () => {
     const store = mapStore();
     for (const id of ['a', 'b', 'c'])
       observe(store.put({ id, owner: 'ann', state: 'ended', updated: 0, attempt: 1, input: [] }, 0));
@@ -94,7 +152,8 @@ describe('the data of an owner', () => {
     const exports = ownerData.exportData('ann');
     for (let times = 0; times < 2; times++) {
       asked = 0;
-      expect(observe(exports).values.map(({ record }) => record.id)).toEqual(['c', 'b', 'a']);
+      const records = await lastValueFrom(exports.pipe(toArray()));
+      expect(records.map(({ record }) => record.id)).toEqual(['c', 'b', 'a']);
       expect(asked).toBe(pages.length);
     }
   });

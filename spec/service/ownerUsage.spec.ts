@@ -12,6 +12,7 @@ import type { RunStore } from '../../lib/service/ports/runStore.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import { openDurableService } from '../support/durableService.js';
 import { memoryLog } from '../../lib/service/stores/memory/memoryLog.js';
+import { memoryStore } from '../../lib/service/stores/memory/memoryStore.js';
 import { observe } from '../support/observe.js';
 import { protocols, shutDown, startRequest } from '../support/services.js';
 import type { Handler, ServiceProtocol } from '../support/services.js';
@@ -70,6 +71,16 @@ describe('the budget of an owner', () => {
     await wait(0);
     expect(await send('POST')).toBe(429);
     expect(await send('DELETE', 'ann', 'owner.ann')).toBe(400);
+  });
+
+  it('holds when a full memory has removed its runs, and those of many others', async () => {
+    const store = memoryStore({ maxBytes: 6000 });
+    const { send } = start(store);
+    const first = crypto.randomUUID();
+    expect([await send('POST', 'ann', first), await send('POST')]).toEqual([200, 200]);
+    for (let n = 0; n < 20; n += 1) expect(await send('POST', `user${n}`)).toBe(200);
+    expect(observe(store.get(first)).values).toEqual([undefined]);
+    expect(await send('POST')).toBe(429);
   });
 
   it('counts the usage of durable runs, whose workers have the budget', async () => {

@@ -7,7 +7,7 @@ import type { HandledAgent } from '../handledAgent.js';
 import { refusal, RequestError, requireJson, requireName } from '../http/requestError.js';
 import { kernelOf, type Kernel } from '../kernel.js';
 import { estimateSize } from '../runs/estimateSize.js';
-import type { Client } from '../client.js';
+import type { PlacedClient } from '../client.js';
 import type { AgentHandler, Service } from '../service.js';
 import type { ServedAgent, ServiceOptions } from '../serviceOptions.js';
 import { agUiResponse, type AgUiResponseOptions } from './agUiResponse.js';
@@ -60,12 +60,14 @@ export function agUiHandler<C>(given: Service<C> | AgentFor<C>, options: AgUiHan
     (request) => {
       if (request.method !== 'POST') throw new RequestError(405, 'Send POST.', { allow: 'POST' });
       requireJson(request);
-      return kernel.access.authorize(request).pipe(
-        concatMap((client) =>
-          kernel.readBody(request, MAX_BODY_BYTES, client.owner).pipe(
-            map((body) => readAgUiRequest(tryParseJson(body))),
-            tap(({ threadId, runId }) => [threadId, runId].forEach(requireName)),
-            concatMap((input) => answerRun(kernel, agentFor, input, client, options)),
+      return kernel.locks.arrived((place) =>
+        kernel.access.authorize(request).pipe(
+          concatMap((client) =>
+            kernel.readBody(request, MAX_BODY_BYTES, client.owner).pipe(
+              map((body) => readAgUiRequest(tryParseJson(body))),
+              tap(({ threadId, runId }) => [threadId, runId].forEach(requireName)),
+              concatMap((input) => answerRun(kernel, agentFor, input, { ...client, place }, options)),
+            ),
           ),
         ),
       );
@@ -79,7 +81,7 @@ function answerRun<C>(
   kernel: Kernel<C>,
   agentFor: AgentFor<C>,
   input: RunAgentInput,
-  client: Client<C>,
+  client: PlacedClient<C>,
   protocol: AgUiProtocolOptions,
 ): Observable<Response> {
   const { browser, onError } = kernel;

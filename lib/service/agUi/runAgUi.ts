@@ -15,7 +15,7 @@ import type { RunRecord, RunStore, StoredRun } from '../ports/runStore.js';
 import { later, namedId } from '../http/requestError.js';
 import { Kernel } from '../kernel.js';
 import type { HandledAgent } from '../handledAgent.js';
-import type { Client } from '../client.js';
+import type { PlacedClient } from '../client.js';
 import { readAnswers } from './answers.js';
 import { fromAgUiMessages } from '../../transport/agUi/messages.js';
 import type { OutcomeOptions } from './outcome.js';
@@ -72,10 +72,10 @@ export function agUiRun<C>(
   kernel: Kernel<C>,
   agent: HandledAgent<C>,
   request: RunAgentInput,
-  client: Client<C>,
+  client: PlacedClient<C>,
   options: AgUiRunOptions,
 ): Observable<ExecutedRun> {
-  const { owner, context } = client;
+  const { owner, context, place } = client;
   const history = historyOf(request, options);
   requireFileUrls(history, options);
   const id = threadRecordId(owner, request.threadId);
@@ -137,19 +137,19 @@ export function agUiRun<C>(
     return checkAnswers(kernel, owner, checkpoint, answers, executed, agent);
   };
 
-  return kernel.locked(id, client, () =>
+  const work = () =>
     kernel.access.find(id, owner).pipe(
       concatMap((stored) => {
         const { state, checkpoint } = stored?.record ?? {};
         if (stored && state === 'waiting' && checkpoint) return resume(stored, checkpoint);
-        const place = stored ? kernel.executor.locate(stored.record) : 'nowhere';
+        const executed = stored ? kernel.executor.locate(stored.record) : 'nowhere';
         const isAnswer = request.resume !== undefined && request.resume.length > 0;
-        if (place === 'elsewhere' || (place === 'here' && !isAnswer)) throw threadIsBusy();
+        if (executed === 'elsewhere' || (executed === 'here' && !isAnswer)) throw threadIsBusy();
         if (!isAnswer) return begin(of(start));
         throw noRunWaits(request.threadId);
       }),
-    ),
-  );
+    );
+  return kernel.locked(id, client, work, place);
 }
 
 /** Returns the messages that the user sent after the answers. A client may repeat its prompts without what followed. */

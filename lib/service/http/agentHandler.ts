@@ -83,11 +83,14 @@ export function agentHandler<C>(
   const kernel = kernelOf(given, options);
   return kernel.handler((request) => {
     const answer = answerOf(kernel, request, options);
-    return kernel.access.authorize(request).pipe(concatMap(answer));
+    return kernel.locks.arrived((place) =>
+      kernel.access.authorize(request).pipe(concatMap((client) => answer(client, place))),
+    );
   });
 }
 
-type Answer<C> = (client: Client<C>) => Observable<Response>;
+/** `place`: that of the request among the others. */
+type Answer<C> = (client: Client<C>, place: number) => Observable<Response>;
 
 /** @throws RequestError 400 or 405 */
 function answerOf<C>(kernel: Kernel<C>, request: Request, options: AgentProtocolOptions): Answer<C> {
@@ -96,9 +99,9 @@ function answerOf<C>(kernel: Kernel<C>, request: Request, options: AgentProtocol
   const file = method === 'GET' ? readFileAddress(url) : undefined;
   if (file) return ({ owner }) => kernel.tried(() => fileResponse(file, owner, access));
   const inOrder = (what: string, answer: (client: Client<C>) => Observable<ChatAnswer>): Answer<C> => {
-    return (client) =>
+    return (client, place) =>
       kernel
-        .locked(`${what}:${client.owner}`, client, () => answer(client))
+        .locked(`${what}:${client.owner}`, client, () => answer(client), place)
         .pipe(concatMap((answered) => (isObservable(answered) ? answered : of(answered))));
   };
   if (asksForWaiting(request))
@@ -111,24 +114,25 @@ function answerOf<C>(kernel: Kernel<C>, request: Request, options: AgentProtocol
   if (!answer) throw new RequestError(405, 'Send POST, PATCH or DELETE.', { allow: 'POST, PATCH, DELETE' });
   const id = headers.get(RUN_ID_HEADER) ?? '';
   if (!isUnguessable(id)) throw new RequestError(400, `Send a random UUID as the header ${RUN_ID_HEADER}.`);
-  return (client) => answer(kernel, { request, id, client, options });
+  return (client, place) => answer(kernel, { request, id, client, place, options });
 }
 
 interface RunRequest<C> {
   readonly request: Request;
   readonly id: string;
   readonly client: Client<C>;
+  readonly place: number;
   readonly options: AgentProtocolOptions;
 }
 
-const postRun = <C>(kernel: Kernel<C>, { request, id, client, options }: RunRequest<C>) => {
+const postRun = <C>(kernel: Kernel<C>, { request, id, client, place, options }: RunRequest<C>) => {
   // A client that has received nothing but the start may start again, in another process too.
   const lastId = request.headers.get('last-event-id') ?? '';
   const after = ['', '0'].includes(lastId) ? undefined : lastId;
   return readBody(kernel, request, client).pipe(
-    concatMap((body) => {
+    concatMap(({ body, size }) => {
       if (body.answers && !body.resume) throw wrongInput(); // only PATCH answers the run with the id of the header
-      return openRun(kernel, { id, client, body, after });
+      return kernel.limits.hold(client.owner, openRun(kernel, { id, client, place, body, after }), size, { place });
     }),
     map((run) => [run, after] as const),
     catchError((thrown: unknown) => {
@@ -140,8 +144,8 @@ const postRun = <C>(kernel: Kernel<C>, { request, id, client, options }: RunRequ
 };
 
 const tell = <C>(kernel: Kernel<C>, { request, id, client }: RunRequest<C>) =>
-  (request.method === 'DELETE' ? of({}) : readBody(kernel, request, client)).pipe(
-    concatMap((body: AgentRequest) =>
+  (request.method === 'DELETE' ? of({ body: {} }) : readBody(kernel, request, client)).pipe(
+    concatMap(({ body }: { readonly body: AgentRequest }) =>
       body.resume === undefined && body.answers
         ? answerOpenRun(kernel, id, body.answers, client)
         : tellRun(kernel, id, client, toRunMessage(request, body)),
@@ -159,7 +163,7 @@ const readBody = <C>(kernel: Kernel<C>, request: Request, { owner }: Client<C>) 
       const isStart = request.method === 'POST' && body.input !== undefined;
       requireFileUrls(isStart ? [withoutRunFiles(body.input), body.history] : body, kernel.browser);
       rejectForbiddenEdits(body.answers?.decisions, kernel.browser);
-      return body;
+      return { body, size: text.length };
     }),
   );
 

@@ -1,8 +1,13 @@
-import { defer, EMPTY, expand, take, type Observable } from 'rxjs';
+import { asyncScheduler, defer, EMPTY, expand, subscribeOn, take, type Observable } from 'rxjs';
+
+/** Between two pages, in milliseconds: other requests are served. Node does not read its sockets before a due timer. */
+const PAUSE = 5;
 
 export function allPages<P extends { readonly next?: string | undefined }>(
   list: (cursor?: string) => Observable<P>,
 ): Observable<P> {
   const page = (cursor?: string) => defer(() => list(cursor)).pipe(take(1));
-  return page().pipe(expand(({ next }) => (next === undefined ? EMPTY : page(next))));
+  return page().pipe(
+    expand(({ next }) => (next === undefined ? EMPTY : page(next).pipe(subscribeOn(asyncScheduler, PAUSE)))),
+  );
 }

@@ -32,19 +32,22 @@ interface Opening<C> extends Pick<RunTimes, 'grace'> {
   readonly after?: string | undefined;
   /** Whether the run is stopped before it does anything. Default: false. */
   readonly isStopped?: boolean | undefined;
+  /** That of its request among the others. Default: it arrives now. */
+  readonly place?: number | undefined;
   /** Called when a run has begun with the answers of the body. */
   readonly onUsed?: (() => void) | undefined;
 }
 
 /** Joins the run with an id, in whatever process it is; resumes it if its process has ended; or starts it. */
 export const openRun = <C>(kernel: Kernel<C>, opening: Opening<C>): Observable<OpenedRun> => {
-  const { id, client } = opening;
-  return kernel.locked(id, client, () => {
+  const { id, client, place } = opening;
+  const work = () => {
     if (opening.isStopped) kernel.locks.stop(id, client.owner);
     return kernel
       .joinable(id, client.owner)
       .pipe(concatMap((run): Observable<OpenedRun> => (run ? of(run) : openStored(kernel, opening))));
-  });
+  };
+  return kernel.locked(id, client, work, place);
 };
 
 /** Continues a run that waits, and stops it before it does anything: its calls are cancelled. */

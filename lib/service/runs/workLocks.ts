@@ -1,6 +1,7 @@
 import { defer, filter, finalize, ignoreElements, of, retry, startWith, Subject, take, tap, throwError } from 'rxjs';
 import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
 import { createSemaphore, type Semaphore } from '../../core/semaphore.js';
+import { RequestError } from '../http/requestError.js';
 import { RunTakenError } from './runErrors.js';
 
 /** How often the work for a request is retried when another process changes its record. */
@@ -35,15 +36,20 @@ export class WorkLocks {
     return defer(() => {
       const place = ++this.last;
       this.open.set(place, '');
-      return answer(place).pipe(finalize(() => this.close(place)));
+      return defer(() => answer(place)).pipe(finalize(() => this.close(place)));
     });
   }
 
-  /** @param place That of the request. Default: it arrives now. */
+  /**
+   * Does work after earlier work for an id. It fails with 409 if the data of the owner was deleted meanwhile.
+   *
+   * @param place That of the request. Default: it arrives now.
+   */
   locked<T>(id: string, owner: string, place?: number): MonoTypeOperatorFunction<T> {
     if (place === undefined) return (work) => this.arrived((own) => work.pipe(this.locked(id, owner, own)));
     return (work) =>
       defer(() => {
+        if (place <= (this.stops.get(keyOf('', owner)) ?? 0)) throw dataDeleted();
         const key = keyOf(id, owner);
         const lock = this.locks.get(key) ?? { queue: createSemaphore(1), users: 0, holder: Infinity };
         this.locks.set(key, lock);
@@ -60,25 +66,32 @@ export class WorkLocks {
   /** Stops the work of the requests up to a place (default: the last one). Returns whether this owner has such work. */
   stop(id: string, owner: string, upTo = this.last): boolean {
     const key = keyOf(id, owner);
-    this.stops.set(key, Math.max(upTo, this.stops.get(key) ?? 0));
+    const last = Math.max(upTo, this.stops.get(key) ?? 0);
+    this.stops.delete(key); // the one that is removed last comes last
+    this.stops.set(key, last);
     this.removeStops();
     return this.locks.has(key);
   }
 
-  /** Stops the work of an owner, or that for one id. Completes when what was there has ended. */
+  /** Stops the work of an owner (also of requests that arrive), or that for one id. Completes when it has ended. */
   end(owner: string, id?: string): Observable<never> {
     return defer(() => {
       const start = keyOf(id ?? '', owner);
       const isMeant = (key: string) => (id === undefined ? key.startsWith(start) : key === start);
-      for (const key of this.open.values()) if (isMeant(key)) this.stops.set(key, this.last);
+      this.stop(id ?? '', owner);
       return this.ended(isMeant);
     });
   }
 
   /** Whether the request that does the work for an id is stopped. */
   isStopped(id: string, owner: string): boolean {
-    const key = keyOf(id, owner);
-    return (this.locks.get(key)?.holder ?? Infinity) <= (this.stops.get(key) ?? 0);
+    const place = this.holder(id, owner);
+    return ['', id].some((each) => place <= (this.stops.get(keyOf(each, owner)) ?? 0));
+  }
+
+  /** The place of the request that does the work for an id. */
+  holder(id: string, owner: string): number {
+    return this.locks.get(keyOf(id, owner))?.holder ?? Infinity;
   }
 
   private ended(isMeant: (key: string) => boolean): Observable<never> {
@@ -104,6 +117,9 @@ export class WorkLocks {
     }
   }
 }
+
+const dataDeleted = () =>
+  new RequestError(409, 'The data of this user was deleted while the request arrived. Send it again.');
 
 const keyOf = (id: string, owner: string): string => `${encodeURIComponent(owner)} ${id}`;
 

@@ -132,7 +132,7 @@ const routes: Readonly<Record<string, Route>> = { POST: postChat, GET: joinChat,
 /** Starts a run, after what is done for its chat and its message. It stops the previous run of the chat. */
 function startRun<C>(
   { kernel, runs, options }: UiChat<C>,
-  { id, messages }: ChatRequest,
+  { id, messages, size }: ChatRequest,
   client: Client<C>,
   place: number,
 ): Observable<Response> {
@@ -154,7 +154,7 @@ function startRun<C>(
     );
   const last = ids.at(-1);
   const work = () => (last === undefined ? start() : kernel.locked(last, client, start));
-  return kernel.locked(key, client, work, place);
+  return kernel.limits.hold(owner, kernel.locked(key, client, work, place), size, { place });
 }
 
 /** How many messages a request may have. Each response among them is read from the store. */
@@ -163,6 +163,8 @@ const MAX_MESSAGES = 2000;
 interface ChatRequest {
   readonly id: string;
   readonly messages: readonly UiMessage[];
+  /** In bytes. */
+  readonly size: number;
 }
 
 function readChatRequest(text: string): ChatRequest {
@@ -171,7 +173,7 @@ function readChatRequest(text: string): ChatRequest {
     throw new RequestError(400, 'The body is not a request of useChat. Send { id, messages } as JSON.');
   if (body['messages'].length > MAX_MESSAGES)
     throw new RequestError(413, `Send at most ${MAX_MESSAGES} messages. Start another chat.`);
-  return { id: requireName(body['id']), messages: body['messages'] as readonly UiMessage[] };
+  return { id: requireName(body['id']), messages: body['messages'] as readonly UiMessage[], size: text.length };
 }
 
 function readChatId({ url }: Request): string {

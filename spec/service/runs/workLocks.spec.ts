@@ -1,7 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
-import { NEVER, Subject } from 'rxjs';
+import { NEVER, of, Subject } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { WorkLocks } from '../../../lib/service/runs/workLocks.js';
+import { observe } from '../../support/observe.js';
 
 describe('WorkLocks', () => {
   /** Work for an id of Ann that ends when told. */
@@ -74,6 +75,38 @@ describe('WorkLocks', () => {
     expect([second.work.observed, locks.isStopped('a', 'ann')]).toEqual([true, true]);
     second.work.complete();
     expect([third.work.observed, locks.isStopped('a', 'ann')]).toEqual([true, false]);
+  });
+
+  it('the end of an owner refuses a request that has arrived and knows its id later, and none that comes then', () => {
+    const locks = new WorkLocks();
+    let place = 0;
+    const arrived = locks.arrived((own) => ((place = own), NEVER)).subscribe();
+    locks.end('ann').subscribe();
+    locks.end('ann', 'other').subscribe();
+    const late = observe(locks.locked('a', 'ann', place)(NEVER));
+    expect(late.error).toMatchObject({ status: 409, message: expect.stringContaining('deleted') as unknown });
+    expect(locks.has('a', 'ann')).toBe(false);
+    expect(observe(locks.locked('a', 'ann')(of(1))).values).toEqual([1]);
+    expect(observe(locks.locked('a', 'eve', place)(of(2))).values).toEqual([2]);
+    arrived.unsubscribe();
+  });
+
+  it('a stop that is repeated while requests are open keeps no others', () => {
+    const locks = new WorkLocks();
+    const arrive = () => locks.arrived(() => NEVER).subscribe();
+    const stops = () => (Reflect.get(locks, 'stops') as ReadonlyMap<string, number>).size;
+    let open = arrive();
+    for (let n = 0; n < 10; n++) {
+      locks.stop('a', 'ann');
+      locks.stop(`b${n}`, 'ann');
+      const next = arrive();
+      locks.stop('a', 'ann');
+      open.unsubscribe();
+      open = next;
+    }
+    expect(stops()).toBe(1);
+    open.unsubscribe();
+    expect(stops()).toBe(0);
   });
 
   it('a stop holds for a request that has arrived, until it is answered, and a later one takes nothing back', () => {

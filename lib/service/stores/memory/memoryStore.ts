@@ -1,8 +1,10 @@
-import { asyncScheduler, defer, of } from 'rxjs';
+import { asyncScheduler, defer, filter, from, map, of, take, toArray } from 'rxjs';
 import { requireNumber } from '../../../core/options.js';
 import { estimateSize } from '../../runs/estimateSize.js';
-import { PAGE_SIZE, pageOf, placeOf, type ListPlace } from '../recordPage.js';
+import { OWNERS } from '../../ownerUsage.js';
+import { PAGE_SIZE, pageOf, placeOf } from '../recordPage.js';
 import { createMemoryTable, type MemoryEntry } from './memoryTable.js';
+import { createRecordList } from './recordList.js';
 import type { ListedRecord, RecordStore, StorableRecord, Stored } from '../../ports/recordStore.js';
 import type { RunRecord } from '../../ports/runStore.js';
 
@@ -27,7 +29,8 @@ interface Entry<R> extends Stored<R>, MemoryEntry {}
  *
  * When it is full, it removes records of the owner that uses most of it, oldest change first: those that wait come
  * last. One that is executed is never removed, and an owner that uses less than its share (`maxBytes` divided by the
- * number of owners) loses nothing.
+ * number of owners) loses nothing. What a service counts for its limits stays until its time is over, besides
+ * `maxBytes`: about 1 KB for each user of the last `budget.window`, and 15 bytes for each prompt of the last minute.
  *
  * @param options `maxBytes` (default: 64 MiB), `maxAge` in milliseconds (default: 24 hours).
  */
@@ -37,7 +40,8 @@ export function memoryStore<R extends StorableRecord = RunRecord>({
 }: MemoryOptions = {}): RecordStore<R> {
   requireNumber('maxBytes', maxBytes, 0);
   requireNumber('maxAge', maxAge, 0);
-  const table = createMemoryTable<Entry<R>>(maxBytes);
+  const all = createRecordList<Entry<R>>();
+  const table = createMemoryTable(maxBytes, all);
   return {
     get: (id) =>
       defer(() => {
@@ -48,9 +52,11 @@ export function memoryStore<R extends StorableRecord = RunRecord>({
       defer(() => {
         const known = table.find(record.id);
         if ((known?.version ?? 0) !== version) return of(false);
-        const size = known && isMeasured(record, version) ? known.size : RECORD_BYTES + estimateSize(record);
         const { id, owner, expires = asyncScheduler.now() + maxAge } = record;
-        const [usedUntil, isNeeded] = [record.executor?.until ?? 0, record.state === 'waiting'];
+        const isCount = owner === OWNERS;
+        const isSame = known && isMeasured(record, version);
+        const size = isSame ? known.size : isCount ? 0 : RECORD_BYTES + estimateSize(record);
+        const [usedUntil, isNeeded] = [isCount ? expires : (record.executor?.until ?? 0), record.state === 'waiting'];
         table.add(id, { record, version: version + 1, owner, size, expires, usedUntil, isNeeded });
         return of(true);
       }),
@@ -63,13 +69,15 @@ export function memoryStore<R extends StorableRecord = RunRecord>({
     list: ({ owner, state, cursor }) =>
       defer(() => {
         const after = cursor === undefined ? undefined : placeOf(cursor);
-        const found = table
-          .all()
-          .filter((entry) => owner === null || entry.owner === owner)
-          .filter(({ record }) => state === undefined || record.state === state)
-          .filter(({ record }) => !after || byPlace(after, record) < 0)
-          .sort((a, b) => byPlace(a.record, b.record));
-        return of(pageOf(found.slice(0, PAGE_SIZE + 1).map(listedRecord)));
+        const isMeant = ({ record }: Entry<R>) =>
+          (owner ?? record.owner) === record.owner && (state ?? record.state) === record.state;
+        return from(all.after(after)).pipe(
+          filter((entry) => isMeant(entry) && table.find(entry.record.id) !== undefined),
+          take(PAGE_SIZE + 1),
+          map(listedRecord),
+          toArray(),
+          map(pageOf),
+        );
       }),
   };
 }
@@ -80,9 +88,6 @@ export function memoryStore<R extends StorableRecord = RunRecord>({
  */
 const isMeasured = ({ executor }: StorableRecord, version: number): boolean =>
   executor !== undefined && !Number.isInteger(Math.log2(version));
-
-const byPlace = (a: ListPlace, b: ListPlace): number =>
-  b.updated - a.updated || (a.id > b.id ? -1 : Number(a.id < b.id));
 
 const listedRecord = <R extends StorableRecord>({ record, version }: Stored<R>): ListedRecord<R> => {
   const { id, owner, state, title, updated }: StorableRecord = record;

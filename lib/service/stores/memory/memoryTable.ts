@@ -25,8 +25,11 @@ interface Owner extends Ranked {
   readonly removable: Ranking<Ranked>;
 }
 
+/** Is told what is added and removed. */
+type Changed<E> = Readonly<Record<'add' | 'delete', (entry: E) => void>>;
+
 /** What does not fit is taken from the owners that use most: an owner with less than its share loses nothing. */
-export function createMemoryTable<E extends MemoryEntry>(maxBytes: number) {
+export function createMemoryTable<E extends MemoryEntry>(maxBytes: number, list?: Changed<E>) {
   const entries = new Map<string, Kept<E>>();
   const byTime = new Ranking<Kept<E>>();
   const owners = new Map<string, Owner>();
@@ -51,6 +54,7 @@ export function createMemoryTable<E extends MemoryEntry>(maxBytes: number) {
     const kept = entries.get(id);
     if (!kept) return;
     entries.delete(id);
+    list?.delete(kept.entry);
     byTime.delete(kept);
     changeOwner(kept.entry.owner, -kept.entry.size, (removable) => removable.delete(kept.turn));
   };
@@ -81,11 +85,11 @@ export function createMemoryTable<E extends MemoryEntry>(maxBytes: number) {
     order += 1;
     const kept = { id, entry, turn: { id, rank: 0, order, place: -1 }, rank: 0, order, place: -1 };
     entries.set(id, kept);
+    list?.add(entry);
     changeOwner(entry.owner, entry.size);
     makeRoom(); // of this entry, somebody is told that it was added
     if (entry.usedUntil > asyncScheduler.now()) byTime.set(kept, entry.usedUntil);
     else release(kept);
   };
-  const all = () => [...entries.values()].map(({ entry }) => entry).filter((entry) => !isExpired(entry));
-  return { find, remove, add, all };
+  return { find, remove, add };
 }

@@ -1,6 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { memoryLog } from '../../../../lib/service/stores/memory/memoryLog.js';
 import { memoryStore } from '../../../../lib/service/stores/memory/memoryStore.js';
+import type { RecordPage, RecordQuery } from '../../../../lib/service/ports/recordStore.js';
 import type { RunRecord } from '../../../../lib/service/ports/runStore.js';
 import { observe } from '../../../support/observe.js';
 import { cost, isLinear } from '../../../support/cost.js';
@@ -77,12 +78,29 @@ const endRuns =
     add(0, count);
     return () => add(count, count + ADDED);
   };
+/** Reads pages of a list, and deletes what is on them. */
+const deletePages =
+  (query: Omit<RecordQuery, 'cursor'>, cursorOf: (page?: RecordPage) => string | undefined): Prepare =>
+  (count) => {
+    const store = memoryStore({ maxBytes: Infinity });
+    const place = (n: number) => ({ updated: (n * 7919) % count, owner: n % 2 === 0 ? 'ann' : 'bob' });
+    for (let n = 0; n < count; n += 1) observe(store.put(recordOf(n, place(n)), 0));
+    return () => {
+      let page: RecordPage | undefined;
+      for (let n = 0; n < ADDED; n += 100) {
+        [page] = observe(store.list({ ...query, cursor: cursorOf(page) })).values;
+        for (const { id, version } of page?.records ?? []) observe(store.delete(id, version));
+      }
+    };
+  };
 
 const rows: readonly (readonly [name: string, prepare: Prepare])[] = [
   ...Object.entries(records).flatMap(([name, create]) => [
     [`records ${name}`, addMore(create)] as const,
     [`records ${name}, for a large one`, addLarge(create)] as const,
   ]),
+  ['records of an owner of whom pages are deleted', deletePages({ owner: 'ann' }, () => undefined)],
+  ['records of all of whom pages are deleted', deletePages({ owner: null, state: 'ended' }, (page) => page?.next)],
   ['runs that end', endRuns(() => false)],
   ['runs of which every tenth lasts', endRuns((n) => n % 10 === 0)],
 ];

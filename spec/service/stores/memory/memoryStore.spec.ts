@@ -3,6 +3,7 @@ import { concatMap, lastValueFrom } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import { createAgent } from '../../../../lib/agent/createAgent.js';
 import { createService } from '../../../../lib/service/createService.js';
+import { OWNERS } from '../../../../lib/service/ownerUsage.js';
 import type { MemoryOptions } from '../../../../lib/service/stores/memory/memoryStore.js';
 import { memoryStore } from '../../../../lib/service/stores/memory/memoryStore.js';
 import type { RunRecord, RunStore } from '../../../../lib/service/ports/runStore.js';
@@ -109,6 +110,31 @@ describe('memoryStore', () => {
     expect(rest()).toEqual(['running', 'more', 'most']);
     put(store, sized(4000, 'last', leased(Infinity)));
     expect(rest()).toEqual(['running', 'most', 'last']);
+  });
+
+  it('memoryStore keeps what a service counts until its time is over, and takes it from nobody', () => {
+    const seen: unknown[] = [];
+    const counts = (owner: string) => sized(2000, `owner.${owner}`, { owner: OWNERS, expires: 1000 });
+    const rest = (store: RunStore) => kept(store, 'owner.ann', 'owner.bob', 'a1', 'a2', 'b1');
+    later(
+      { maxBytes: 4000 },
+      {
+        0(store) {
+          for (const owner of ['ann', 'bob']) put(store, counts(owner));
+          for (const id of ['a1', 'a2']) put(store, sized(2000, id));
+          seen.push(rest(store));
+          put(store, counts('ann'), 1);
+          put(store, sized(2000, 'b1', { owner: 'bob' }));
+          seen.push(rest(store));
+        },
+        1000: (store) => seen.push(rest(store)),
+      },
+    );
+    expect(seen).toEqual([
+      ['owner.ann', 'owner.bob', 'a1', 'a2'],
+      ['owner.ann', 'owner.bob', 'a2', 'b1'],
+      ['a2', 'b1'],
+    ]);
   });
 
   it('memoryStore takes from the owner that uses most', () => {
