@@ -30,6 +30,9 @@ const STEERED_IDLE = 1_000;
 /** Milliseconds. Then another connection is used: a server that does not know the input ignores it. */
 const ACKNOWLEDGEMENT_TIME = 5_000;
 
+/** Milliseconds. A server that sends an earlier response once more begins the requested one within this time. */
+const REPEAT_TIME = 1_000;
+
 /** Characters of a response that nobody has requested yet. Then another connection is used. */
 const MAX_EARLY = 1_000_000;
 
@@ -218,10 +221,7 @@ export class Connection {
 
   private readResponse(exchange: Exchange, text: string, event: JsonObject): void {
     const isFirst = this.isAsked && !exchange.hasBegun;
-    if (isFirst && this.owner.repeats(event)) {
-      this.options.onRepeatedId();
-      this.close(`The server began two responses with the id ${JSON.stringify(idOf(event['response']))}.`);
-    }
+    if (isFirst && this.owner.repeats(event)) this.closeUnlessOther(idOf(event['response']));
     const { maxEventLength } = this.options;
     const isFailure = text.length > maxEventLength || isError(event) || (isFirst && isNotJson(text));
     const isOwn = isFailure || this.isOfResponse(exchange, event);
@@ -242,15 +242,25 @@ export class Connection {
     const begins = this.owner.begins(event, hasBegun) && this.isAsked;
     if (begins && hasBegun) this.close(); // items do not say to which of two responses they belong
     if (hasBegun || !begins) return hasBegun && this.owner.owns(event);
+    this.idleTimer.unsubscribe();
     this.owner.begin(event);
     this.isStored = objectOrEmpty(event['response'])['store'] !== false;
     this.expected = undefined;
     return this.owner.owns(event);
   }
 
-  private closeAfter(time: number): void {
+  /** An earlier response is sent once more, or the server gives the same id to all: then no other one begins. */
+  private closeUnlessOther(id: unknown): void {
+    if (!this.idleTimer.closed) return;
+    this.closeAfter(REPEAT_TIME, () => {
+      this.options.onRepeatedId();
+      this.close(`The server began two responses with the id ${JSON.stringify(id)}.`);
+    });
+  }
+
+  private closeAfter(time: number, close = () => this.close()): void {
     this.idleTimer.unsubscribe();
-    this.idleTimer = asyncScheduler.schedule(() => this.close(), Math.min(time, MAX_TIMER_DELAY));
+    this.idleTimer = asyncScheduler.schedule(close, Math.min(time, MAX_TIMER_DELAY));
   }
 
   private end(reason: string): void {
