@@ -184,6 +184,7 @@ const options: Readonly<Record<string, Use>> = {
   'WebFetchOptions.maxContentTokens': (maxContentTokens) => anthropicTools.webFetch({ maxContentTokens }),
   'WebLimits.maxUses': (maxUses) => anthropicTools.webSearch({ maxUses }),
   'WebSocketTransportOptions.idle': (idle) => webSocketTransport(none, { idle }),
+  'WebSocketTransportOptions.maxEventLength': (maxEventLength) => webSocketTransport(none, { maxEventLength }),
   'WriteSpecOptions.run': async (one) => writeSpec(readRecording(await record()), { run: one }),
   'heartbeat of agentHandler': (heartbeat) => agentHandler(agent, { heartbeat }),
   'heartbeat of uiChatHandler': (heartbeat) => uiChatHandler(agent, { heartbeat }),
