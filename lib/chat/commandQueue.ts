@@ -57,6 +57,8 @@ interface PromptTaker {
   offer(prompt: QueuedPrompt, isNew: boolean): string | undefined;
   /** Completes when it is known whether a run, that of `offeredTo` or any, has taken a prompt: `joined` was called. */
   settleLost(offeredTo: string | undefined, stop: Observable<void>): Observable<unknown>;
+  /** Reads again what `settleLost` waits for. */
+  reconnect(): void;
 }
 
 export function createCommandQueue(whenBusy: WhenBusy, changed: () => void, early: Command[], runs: () => PromptTaker) {
@@ -85,6 +87,7 @@ export function createCommandQueue(whenBusy: WhenBusy, changed: () => void, earl
       const isNext = !current.isStopped && current.taken !== 'maybe' && offered === pending.length - 2;
       command.offeredTo = isNext ? runs().offer(prompt, !command.taken) : undefined;
       if (command.offeredTo) offered += 1;
+      if (current.taken === 'maybe') runs().reconnect(); // the service may be there again
       command.taken = 'maybe'; // by another tab
     }
     changed();

@@ -86,9 +86,9 @@ export function remoteAgent(
         concatMap((input) => patch({ input: messagesOf(input) })),
         catchError(() => EMPTY),
       );
-      // One that has not arrived, or comes as the run ends (409), is sent again after it.
+      // One that has not arrived (also at a redirect), or comes as the run ends (409), is sent again after it.
       const refused = (answers: CallAnswers) => (thrown: unknown) =>
-        thrown instanceof HttpError && !thrown.retryable && thrown.status !== 409
+        thrown instanceof HttpError && !thrown.retryable && thrown.status >= 400 && thrown.status !== 409
           ? of({ type: NOTICE_EVENT, notice: noticeOf('not_answered', thrown), refused: answers })
           : EMPTY;
       const answered = given.pipe(mergeMap((answers) => patch(answers).pipe(catchError(refused(answers)))));

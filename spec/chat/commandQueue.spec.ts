@@ -9,7 +9,7 @@ function merging(takes: (prompt: string) => boolean) {
     offered.push(id);
     return takes(id) ? 'run' : undefined;
   };
-  const queue = createCommandQueue('merge', noop, [], () => ({ offer, settleLost: () => EMPTY }));
+  const queue = createCommandQueue('merge', noop, [], () => ({ offer, settleLost: () => EMPTY, reconnect: noop }));
   const add = (input: string) => queue.add(createCommand(() => NEVER, { id: input, input }));
   const running = queue
     .run(

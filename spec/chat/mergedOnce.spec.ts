@@ -540,6 +540,24 @@ describe('a prompt that was offered to the run of a version is asked once', () =
     expect(requestsWith(world, 'Hurry.')).toHaveLength(1);
   });
 
+  it('waits no longer after a long outage, when another prompt is sent', async () => {
+    const world = createWorld();
+    const chat = await begin(world);
+    world.break(down);
+    world.cut();
+    await pass(1_200_000);
+    world.heal();
+    await pass(600_000);
+    expect(chat.view.queued).toEqual(['Hurry.']);
+    chat.send('And?');
+    await pass(60_000);
+    expect(chat.view).toMatchObject({ status: 'idle', queued: [] });
+    expect(textsOf(chat)).toEqual([
+      ['Write.', 'Hurry.'], // the service has stopped the run that nobody read
+      ['And?', 'Done.'],
+    ]);
+  });
+
   it('waits for no other run that was given up', async () => {
     const world = createWorld({ rounds: 0 });
     const chat = await beginVersions(world);

@@ -16,8 +16,7 @@ export function errorTypeOfJson({ providerCode, status, code, name }: JsonObject
 }
 
 export function errorMessage(thrown: unknown, content: boolean): string | undefined {
-  const isSafe = safeCodes.has(errorToJson(thrown)['code']);
-  return content || isSafe ? errorText(thrown) : undefined;
+  return content || safeCodes.has(errorToJson(thrown)['code']) ? errorText(thrown) : undefined;
 }
 
 const isIdentifier = (value: unknown): value is string => typeof value === 'string' && /^[\w.:/-]{1,100}$/.test(value);

@@ -222,12 +222,12 @@ export class Connection {
   private readResponse(exchange: Exchange, text: string, event: JsonObject): void {
     const isFirst = this.isAsked && !exchange.hasBegun;
     if (isFirst && this.owner.repeats(event)) this.closeUnlessOther(idOf(event['response']));
-    const { maxEventLength } = this.options;
-    const isFailure = text.length > maxEventLength || isError(event) || (isFirst && isNotJson(text));
+    const isFailure = text.length > this.options.maxEventLength || isError(event) || (isFirst && isNotJson(text));
     const isOwn = isFailure || this.isOfResponse(exchange, event);
     if (isOwn && this.owner.loses(event)) this.close('The response has items that it has not announced.');
     if (!isOwn || this.isClosed) return;
-    exchange.next(text.slice(0, maxEventLength + 1), event); // the reader of the body has the same limit, and the error
+    // The reader of the body has the same limit, and the error.
+    exchange.next(text.slice(0, this.options.maxEventLength + 1), event);
     if (!isFailure && !endEvents.has(event['type'])) return;
     this.abortListener.unsubscribe();
     exchange.end();

@@ -23,11 +23,12 @@ export class WorkLocks {
   /** The place of the last request that has arrived. */
   last = 0;
   private readonly locks = new Map<string, Lock>();
-  /** The key of the lock of each request that is not answered, in order. Empty: it does not know it yet. */
+  /** The key of the lock of each request that is not answered, in order. Empty: it does no work, or not yet. */
   private readonly open = new Map<number, string>();
   /** Up to which place the work of a lock is stopped, while a request is open that may do such work. */
   private readonly stops = new Map<string, number>();
-  private readonly closed = new Subject<void>();
+  /** Work has ended, or a request is answered. */
+  private readonly left = new Subject<void>();
   /** Completes when the work that is there has ended: other work may come. */
   readonly idle = defer(() => this.ended((key) => key !== ''));
 
@@ -55,7 +56,15 @@ export class WorkLocks {
         this.locks.set(key, lock);
         lock.users += 1;
         this.open.set(place, key);
-        return work.pipe(tap({ subscribe: () => (lock.holder = place) }), lock.queue.limit());
+        return work.pipe(
+          tap({ subscribe: () => (lock.holder = place) }),
+          lock.queue.limit(),
+          finalize(() => {
+            if (--lock.users === 0) this.locks.delete(key);
+            if (this.open.has(place)) this.open.set(place, '');
+            this.left.next();
+          }),
+        );
       });
   }
 
@@ -95,18 +104,15 @@ export class WorkLocks {
   }
 
   private ended(isMeant: (key: string) => boolean): Observable<never> {
-    const places = [...this.open].filter(([, key]) => isMeant(key)).map(([place]) => place);
-    const isOver = () => !places.some((place) => this.open.has(place));
-    return this.closed.pipe(startWith(undefined), filter(isOver), take(1), ignoreElements());
+    const work = [...this.open].filter(([, key]) => isMeant(key));
+    const isOver = () => !work.some(([place, key]) => this.open.get(place) === key);
+    return this.left.pipe(startWith(undefined), filter(isOver), take(1), ignoreElements());
   }
 
   private close(place: number): void {
-    const key = this.open.get(place) ?? '';
-    const lock = this.locks.get(key);
-    if (lock && --lock.users === 0) this.locks.delete(key);
     this.open.delete(place);
     this.removeStops();
-    this.closed.next();
+    this.left.next();
   }
 
   private removeStops(): void {

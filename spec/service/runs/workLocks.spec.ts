@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { NEVER, of, Subject } from 'rxjs';
+import { concat, NEVER, of, Subject } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { WorkLocks } from '../../../lib/service/runs/workLocks.js';
 import { observe } from '../../support/observe.js';
@@ -53,6 +53,19 @@ describe('WorkLocks', () => {
     const seen = { isOver: false };
     waitFor(locks).subscribe({ complete: () => (seen.isOver = true) });
     expect(seen.isOver).toBe(true);
+  });
+
+  it.each(ways)('%s does not wait for the answer of a request whose work has ended', (_, waitFor) => {
+    const locks = new WorkLocks();
+    const [work, answer] = [new Subject<never>(), new Subject<never>()];
+    locks.arrived((place) => concat(work.pipe(locks.locked('a', 'ann', place)), answer)).subscribe();
+    const seen = { isOver: false };
+    waitFor(locks).subscribe({ complete: () => (seen.isOver = true) });
+    expect(seen.isOver).toBe(false);
+    work.complete();
+    expect([seen.isOver, answer.observed, locks.has('a', 'ann')]).toEqual([true, true, false]);
+    answer.complete();
+    expect(begin(locks, 'a').work.observed).toBe(true);
   });
 
   it.each<[string, (locks: WorkLocks) => unknown]>([

@@ -34,7 +34,7 @@ $migration$`,
  * Times are milliseconds since 1970. Records and events are JSON as text, since `jsonb` rejects the character U+0000.
  */
 export const postgresMigrations: readonly PostgresMigration[] = [
-  migration(
+  /* @__PURE__ */ migration(
     1,
     `  create table rivulet_records (
     kind text not null,
@@ -76,7 +76,7 @@ export const postgresMigrations: readonly PostgresMigration[] = [
     primary key (run, position)
   );`,
   ),
-  migration(2, '  alter table rivulet_logs add column first_attempt integer not null default 1;'),
+  /* @__PURE__ */ migration(2, '  alter table rivulet_logs add column first_attempt integer not null default 1;'),
 ];
 
 /**
