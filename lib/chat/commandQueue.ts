@@ -112,9 +112,7 @@ export function createCommandQueue(whenBusy: WhenBusy, changed: () => void, earl
 
     isIdle: (): boolean => state === 'running' && pending.length === 0,
 
-    connect(): void {
-      state = 'connecting';
-    },
+    connect: (): void => void (state = 'connecting'),
 
     /** The current run has taken a prompt, which therefore waits no longer. */
     joined(id: string): void {
