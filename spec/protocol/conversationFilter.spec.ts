@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { createConversationFilter } from '../../lib/protocol/conversationFilter.js';
+import { isLinear, shortestCosts } from '../support/cost.js';
 
 const filter = createConversationFilter([
   'You are Zorg.\nThe "vault" opens at naïve 4711, 你好世界你好世界你好世界你好世界.',
@@ -53,17 +54,14 @@ describe('createConversationFilter', () => {
   it('createConversationFilter takes time in proportion to the lengths, for texts that have nothing in common', () => {
     const words = (word: string, count: number) =>
       Array.from({ length: count }, (_, at) => `${word}${at * 7919}`).join(' ');
-    const timeOf = (count: number) => {
+    const inputs = [10_000, 20_000, 40_000].map((count) => {
       const text = words('this', count).slice(0, count / 4);
-      const conversation = words('that', count);
-      const start = process.cpuUsage();
+      return { text, conversation: words('that', count) };
+    });
+    const filterText = ({ text, conversation }: (typeof inputs)[number]) =>
       expect(createConversationFilter([conversation])(text)).toBe(text);
-      const { user, system } = process.cpuUsage(start);
-      return (user + system) / 1000;
-    };
-    const least = (count: number) => Math.min(...[1, 2, 3].map(() => timeOf(count)));
-    timeOf(10_000);
-    // Where each window is searched in the conversation, 16 times; 20 ms of collections of garbage.
-    expect(least(40_000)).toBeLessThan(8 * least(10_000) + 20);
+    // Where each window is searched in the conversation, the last size takes 16 times as long as the first one.
+    const costs = shortestCosts(filterText, inputs);
+    expect({ costs, isLinear: isLinear(costs) }).toEqual({ costs, isLinear: true });
   });
 });
