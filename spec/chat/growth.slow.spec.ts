@@ -1,11 +1,11 @@
-import { expect, it } from '@jest/globals';
+import { it } from '@jest/globals';
 import { EMPTY, NEVER } from 'rxjs';
 import { conversation, type Conversation } from '../../lib/chat/conversation.js';
 import type { ConversationAgent } from '../../lib/chat/conversationAgent.js';
 import { mergeSaved } from '../../lib/chat/mergeSaved.js';
 import type { SavedConversation } from '../../lib/chat/savedConversation.js';
 import { emptyView, type ToolCallView, type View } from '../../lib/operators/view/view.js';
-import { isLinear, shortestCosts } from '../support/cost.js';
+import { expectLinear } from '../support/cost.js';
 
 // A model may ask for thousands of calls. A page makes a view with each event, so the work for one view grows linearly
 // with the number of calls. Each row is measured at n and at 4n: quadratic work takes sixteen times as long.
@@ -111,5 +111,5 @@ it.each([
   ['a merge with nothing', (saved: SavedConversation) => mergeSaved(longChat(0), {}, saved)],
 ] as const)('The work for %s grows linearly with the exchanges of a chat', (_, act) => {
   const chats = [2500, 5000, 10_000].map(longChat);
-  expect(isLinear(shortestCosts(act, chats))).toBe(true);
+  expectLinear(act, chats);
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { createConversationFilter } from '../../lib/protocol/conversationFilter.js';
-import { isLinear, shortestCosts } from '../support/cost.js';
+import { expectLinear } from '../support/cost.js';
 
 const filter = createConversationFilter([
   'You are Zorg.\nThe "vault" opens at naïve 4711, 你好世界你好世界你好世界你好世界.',
@@ -61,7 +61,6 @@ describe('createConversationFilter', () => {
     const filterText = ({ text, conversation }: (typeof inputs)[number]) =>
       expect(createConversationFilter([conversation])(text)).toBe(text);
     // Where each window is searched in the conversation, the last size takes 16 times as long as the first one.
-    const costs = shortestCosts(filterText, inputs);
-    expect({ costs, isLinear: isLinear(costs) }).toEqual({ costs, isLinear: true });
+    expectLinear(filterText, inputs);
   });
 });

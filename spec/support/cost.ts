@@ -1,3 +1,5 @@
+import { expect } from '@jest/globals';
+
 /**
  * The time of this thread, in microseconds: at most the CPU time, which has the threads of the garbage collector too, and
  * at most the time of the clock, which has other processes too.
@@ -25,7 +27,7 @@ export const isLinear = (costs: readonly number[], maxRatio = MAX_RATIO): boolea
 const MAX_ROUNDS = 12;
 
 /** The shortest times of several rounds: other processes, the compiler and the garbage collector only add to them. */
-export function shortestCosts<T>(
+function shortestCosts<T>(
   read: (input: T) => unknown,
   inputs: readonly T[],
   maxRatio = MAX_RATIO,
@@ -39,4 +41,10 @@ export function shortestCosts<T>(
       ),
     );
   return shortest;
+}
+
+/** Fails if a reader takes more than `maxRatio` times as long from one input to the next. The message has the costs. */
+export function expectLinear<T>(read: (input: T) => unknown, inputs: readonly T[], maxRatio = MAX_RATIO): void {
+  const costs = shortestCosts(read, inputs, maxRatio);
+  expect({ costs, isLinear: isLinear(costs, maxRatio) }).toEqual({ costs, isLinear: true });
 }

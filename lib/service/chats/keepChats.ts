@@ -2,6 +2,7 @@ import { asyncScheduler, bufferCount, catchError, concat, concatMap, defer, from
 import { subscribeOn, take, throwIfEmpty, timeout, type Observable, type ObservableInput } from 'rxjs';
 import { requireNumber } from '../../core/options.js';
 import type { ChatPage } from '../../transport/chatSummary.js';
+import { PAUSE } from '../runs/allPages.js';
 import { ChatRecords, deletedMark, isDeleted, notFound } from './chatRecords.js';
 import type { ChatAnswer, ChatRecord, ChatService, ChatStore } from './chatStore.js';
 import type { ServiceChats, StoredChat } from './chatStore.js';
@@ -37,8 +38,6 @@ const TITLE_TIME = 20_000;
 const DELETES_AT_ONCE = 16;
 /** Other requests are served after so many: a chat may name as many runs as have room in it. */
 const DELETES_IN_A_ROW = 256;
-/** In milliseconds. Node does not read its sockets before a timer that is due already. */
-const PAUSE = 5;
 
 /**
  * Keeps the chats of the users of an `agentHandler`, so that each can be listed and opened on another device.

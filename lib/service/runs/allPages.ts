@@ -1,7 +1,10 @@
 import { asyncScheduler, defer, EMPTY, expand, subscribeOn, take, type Observable } from 'rxjs';
 
-/** Between two pages, in milliseconds: other requests are served. Node does not read its sockets before a due timer. */
-const PAUSE = 5;
+/**
+ * Between two pages, or two rows of deletions, in milliseconds: other requests are served. Node does not read its
+ * sockets before a timer that is due already.
+ */
+export const PAUSE = 5;
 
 export function allPages<P extends { readonly next?: string | undefined }>(
   list: (cursor?: string) => Observable<P>,

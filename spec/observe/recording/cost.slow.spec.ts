@@ -16,7 +16,7 @@ import { plainText } from '../../../lib/core/plainText.js';
 import { from } from 'rxjs';
 import type { RunEvent } from '../../../lib/core/event.js';
 import { toView } from '../../../lib/operators/toView.js';
-import { cost, isLinear, shortestCosts } from '../../support/cost.js';
+import { cost, expectLinear } from '../../support/cost.js';
 import { anyTool } from '../../support/toolCalls.js';
 
 const secrets = spellings(['a password of mine', 'abcdefghijklmnop']);
@@ -109,8 +109,7 @@ describe('the cost of foreign text', () => {
     const piece = pieces[name] ?? '';
     const texts = [64, 128, 256].map((size) => piece.repeat(Math.ceil((size * 1024) / piece.length)));
     read(texts[0] ?? '');
-    const costs = shortestCosts(read, texts);
-    expect({ costs, isLinear: isLinear(costs) }).toEqual({ costs, isLinear: true });
+    expectLinear(read, texts);
   });
 
   it('findKeyShapes reads a file in JSON in a few passes', () => {
@@ -174,11 +173,10 @@ const unknownCalls: Readonly<Record<string, (ids: readonly string[]) => readonly
 
 describe('the cost of recordings', () => {
   it.each(Object.entries(recordings))('a recording is read in linear time, with many %s', (_, [text, read]) => {
-    const costs = shortestCosts(
+    expectLinear(
       read,
       [4000, 8000, 16_000].map((count) => text(count)),
     );
-    expect({ costs, isLinear: isLinear(costs) }).toEqual({ costs, isLinear: true });
   });
 });
 
@@ -189,8 +187,7 @@ describe('the cost of foreign events', () => {
       const sizes = [1000, 2000, 4000].map((count) =>
         events(Array.from({ length: count }, (__, index) => `x${index}`)),
       );
-      const costs = shortestCosts((list) => from(list).pipe(toView()).subscribe(), sizes);
-      expect({ costs, isLinear: isLinear(costs) }).toEqual({ costs, isLinear: true });
+      expectLinear((list) => from(list).pipe(toView()).subscribe(), sizes);
     },
   );
 });

@@ -6,9 +6,9 @@ export function createRecordList<E extends { readonly record: ListPlace }>() {
   const entries: E[] = [];
   /** Where a place is, or would be. */
   const indexOf = (place: ListPlace, low = 0, high = entries.length): number => {
+    if (low === high) return low;
     const middle = (low + high) >> 1;
     const { id, updated } = entries[middle]?.record ?? place;
-    if (low === high) return low;
     const isBefore = updated < place.updated || (updated === place.updated && id < place.id);
     return isBefore ? indexOf(place, middle + 1, high) : indexOf(place, low, middle);
   };
