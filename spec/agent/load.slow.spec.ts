@@ -1,8 +1,6 @@
 import { createServer } from 'node:http';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { delay, firstValueFrom, from, lastValueFrom, map, mergeMap, of, range, toArray } from 'rxjs';
 import { createAgent } from '../../lib/agent/createAgent.js';
@@ -21,9 +19,7 @@ import { cacheTool } from '../../lib/tools/cacheTool.js';
 import { deadlineTool } from '../../lib/tools/deadlineTool.js';
 import { limitTool } from '../../lib/tools/limitTool.js';
 import { retryTool } from '../../lib/tools/retryTool.js';
-
-setFlagsFromString('--expose-gc');
-const collectGarbage = runInNewContext('gc') as () => void;
+import { collectGarbage } from '../support/collectGarbage.js';
 
 const DELTAS = 200;
 const usage = { prompt_tokens: 10, completion_tokens: DELTAS, total_tokens: 10 + DELTAS };

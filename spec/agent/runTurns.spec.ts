@@ -1,6 +1,4 @@
 import { describe, expect, it } from '@jest/globals';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import {
   EMPTY,
   Observable,
@@ -33,6 +31,7 @@ import { endTurn } from '../../lib/operators/endTurn.js';
 import { executeTools } from '../../lib/operators/executeTools.js';
 import { runTurns } from '../../lib/agent/runTurns.js';
 import type { Streams } from '../../lib/testing/marbles/runDiagram.js';
+import { collectGarbage } from '../support/collectGarbage.js';
 import { diagram } from '../support/diagram.js';
 import { countedSource, observe } from '../support/observe.js';
 
@@ -338,8 +337,6 @@ describe('runTurns', () => {
   });
 
   it('runTurns holds no turn that has ended', async () => {
-    setFlagsFromString('--expose-gc');
-    const collectGarbage = runInNewContext('gc') as () => void;
     const turns: WeakRef<Observable<StreamEvent>>[] = [];
     const open = new Subject<StreamEvent>();
     const turn = (state: RunState): Observable<StreamEvent> => {

@@ -27,11 +27,7 @@ export const isLinear = (costs: readonly number[], maxRatio = MAX_RATIO): boolea
 const MAX_ROUNDS = 12;
 
 /** The shortest times of several rounds: other processes, the compiler and the garbage collector only add to them. */
-function shortestCosts<T>(
-  read: (input: T) => unknown,
-  inputs: readonly T[],
-  maxRatio = MAX_RATIO,
-): readonly number[] {
+function shortestCosts<T>(read: (input: T) => unknown, inputs: readonly T[], maxRatio = MAX_RATIO): readonly number[] {
   let shortest = inputs.map(() => Infinity);
   for (let round = 0; round < MAX_ROUNDS && (round < 2 || !isLinear(shortest, maxRatio)); round++)
     shortest = inputs.map((input, index) =>

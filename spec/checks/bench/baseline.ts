@@ -11,8 +11,8 @@ import type { CaseReport, Growth, Report } from './report.js';
 const tolerance = 0.5;
 /** Sizes do not depend on the machine. */
 const sizeTolerance = 0.05;
-/** The largest exponent of `--quick`, the slope between two sizes. Quadratic growth has 2; one state has 1.4 to 1.77. */
-const maxExponent = 1.8;
+/** The largest exponent of `--quick`, the slope between two sizes. Quadratic growth has 2. */
+const maxExponent = 1.5;
 
 /** The recorded ratios of Rivulet by case, and bytes by bundle. */
 interface Baseline {

@@ -43,6 +43,8 @@ interface Effort {
   readonly rounds: number;
   /** CPU milliseconds per process. */
   readonly budget: number;
+  /** The smallest number of warm-ups, and of measured runs. Default: 1. */
+  readonly least?: number;
   /** Measures two sizes only. */
   readonly quick?: boolean;
 }
@@ -57,13 +59,13 @@ export async function measureGrowth(
   kind: Growing,
   wire: Api,
   server: string,
-  { rounds, budget, quick = false }: Effort,
+  { rounds, budget, least = 1, quick = false }: Effort,
 ): Promise<readonly Growth[]> {
   const { case: name = kind, sizes, job, limit = 1.1, quick: places } = kindOf(kind);
   const [floor, rivulet] = baseContestants(wire, job);
   const points = new Map<string, [number, number][]>();
   for (const size of quick ? sizes.filter((_, place) => places?.includes(place)) : sizes) {
-    const plan = { ...many, case: `${name}-${size}`, rounds, budget };
+    const plan = { ...many, case: `${name}-${size}`, rounds, budget, least };
     const found = await runRounds([floor, rivulet], plan, server);
     const failure = found.get(rivulet)?.failure;
     if (failure !== undefined) throw new Error(`${kind} of ${size}: ${failure}`);

@@ -15,10 +15,12 @@ import type { Api } from './wire.js';
 /** How often a case that is worse than its baseline is measured again before it counts as worse. */
 const retries = 2;
 /**
- * The second run of a large case costs up to 2.8 times the floor's, since its code is compiled then; from the third on,
- * the ratios are those of warm code. On a slow machine, the budget of 1,000 ms ended after the second.
+ * The first runs are those of code that is not compiled yet: the second of a large case costs up to 2.8 times the floor's,
+ * and two sizes of which only the smaller one is compiled differ by an exponent of up to 1.7.
  */
 const least = 5;
+/** CPU milliseconds of a case. With 1,000, 'past-5' had six runs, and ratios from 2.0 to 3.7; from 3,000 on, 1.9 to 2.1. */
+const budget = 3_000;
 
 /**
  * Compares Rivulet with the floor, for CI. Both run in turn in one process, so that other load affects both equally.
@@ -41,7 +43,7 @@ export async function quick(
       const title = `${wire} ${name}`;
       if (!title.includes(only)) continue;
       const times = alone ? { rounds: 7, alone } : { rounds: 1 };
-      const plan: Plan = { case: name ?? '', warmups, runs, budget: 1_000, least, ...times };
+      const plan: Plan = { case: name ?? '', warmups, runs, budget, least, ...times };
       const { report, problem } = await quickCase(
         title,
         plan,
@@ -82,7 +84,7 @@ async function quickCase(name: string, plan: Plan, pair: readonly Contestant[], 
 
 /** Returns the exponents between two sizes. They are measured again if they are too large. */
 async function quickGrowth(kind: Growing, wire: Api, server: string, again: number): Promise<readonly Growth[]> {
-  const growth = await measureGrowth(kind, wire, server, { rounds: 1, budget: 1_000, quick: true });
+  const growth = await measureGrowth(kind, wire, server, { rounds: 1, budget: 1_000, least, quick: true });
   return again > 0 && steep(growth).length > 0 ? quickGrowth(kind, wire, server, again - 1) : growth;
 }
 
