@@ -135,6 +135,8 @@ export default defineConfig(
       'docs/.vitepress/{cache,dist}/**',
       'docs/{api,diagrams}/**',
       'dist',
+      '.stryker-tmp',
+      'spec/checks/mutation/out',
       'coverage',
       'spec/checks/package/consumers',
       'spec/.readme',
