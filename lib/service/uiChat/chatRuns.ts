@@ -73,7 +73,8 @@ export class ChatRuns<C> {
 
   /** Two chats for each new one, so that a long run hides none of them. */
   private removeEnded(): void {
-    for (const [key, chat] of [...this.chats].slice(0, 2)) {
+    const [first, second] = this.chats;
+    for (const [key, chat] of [first, second].filter((one) => one !== undefined)) {
       this.chats.delete(key);
       if (this.kernel.runOf(chat.runId, chat.owner)) this.chats.set(key, chat);
     }

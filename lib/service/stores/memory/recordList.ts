@@ -1,23 +1,37 @@
 import type { ListPlace } from '../recordPage.js';
 
-/** Records in the order of a list: a page begins at its cursor, whatever the number of records. */
+/** Records in the order of a list: neither a page from its cursor on nor a change takes longer if there are more. */
 export function createRecordList<E extends { readonly record: ListPlace }>() {
-  /** The last one of the list comes first: one that is changed now is added at the end. */
-  const entries: E[] = [];
+  /** The last of the list comes first: one that is changed now is added at the end. What was deleted has no entry. */
+  let items: { readonly place: ListPlace; entry?: E | undefined }[] = [];
+  let deleted = 0;
   /** Where a place is, or would be. */
-  const indexOf = (place: ListPlace, low = 0, high = entries.length): number => {
+  const indexOf = (place: ListPlace, low = 0, high = items.length): number => {
     if (low === high) return low;
     const middle = (low + high) >> 1;
-    const { id, updated } = entries[middle]?.record ?? place;
+    const { id, updated } = items[middle]?.place ?? place;
     const isBefore = updated < place.updated || (updated === place.updated && id < place.id);
     return isBefore ? indexOf(place, middle + 1, high) : indexOf(place, low, middle);
   };
   return {
-    add: (entry: E) => void entries.splice(indexOf(entry.record), 0, entry),
-    delete: (entry: E) => void entries.splice(indexOf(entry.record), 1),
+    add: (entry: E) => {
+      const { id, updated } = entry.record;
+      items.splice(indexOf(entry.record), 0, { place: { id, updated }, entry });
+    },
+    delete: (entry: E) => {
+      const item = items[indexOf(entry.record)];
+      if (item) item.entry = undefined;
+      deleted += 1;
+      if (deleted <= items.length / 2) return;
+      items = items.filter((one) => one.entry);
+      deleted = 0;
+    },
     /** The entries after a place, in order. Default: all. */
     *after(place?: ListPlace): Iterable<E> {
-      for (let at = place ? indexOf(place) : entries.length; at > 0; at -= 1) yield* entries.slice(at - 1, at);
+      for (let at = place ? indexOf(place) : items.length; at > 0; at -= 1) {
+        const { entry } = items[at - 1] ?? {};
+        if (entry) yield entry;
+      }
     },
   };
 }

@@ -198,6 +198,30 @@ describe('memoryStore', () => {
     expect(many / few).toBeLessThan(5);
   });
 
+  it('memoryStore lists what is there after any changes and deletions', () => {
+    const store = memoryStore();
+    const known = new Map<string, { record: RunRecord; version: number }>();
+    let seed = 1;
+    const random = (count: number) => (seed = (seed * 48271) % 2147483647) % count;
+    for (let step = 0; step < 1000; step += 1) {
+      const id = `run-${random(90)}`;
+      const { version } = known.get(id) ?? { version: 0 };
+      // Fewer are deleted at first: then half of the list and more is gone.
+      if (random(step < 500 ? 3 : 2) === 0) {
+        observe(store.delete(id, version));
+        known.delete(id);
+      } else {
+        const record = recordOf(id, { updated: random(40) });
+        expect(put(store, record, version)).toBe(true);
+        known.set(id, { record, version: version + 1 });
+      }
+      const newest = [...known.values()]
+        .map(({ record }) => record)
+        .sort((a, b) => b.updated - a.updated || (a.id < b.id ? 1 : -1));
+      expect(listed(store)).toEqual(newest.map((record) => record.id));
+    }
+  });
+
   it('memoryStore lists 100 runs on one page', () => {
     const store = memoryStore();
     for (let n = 0; n < 100; n++) put(store, recordOf(`r${n}`));
