@@ -1,7 +1,7 @@
 import { schemaError } from '../../core/errors.js';
 import { asArray, isJsonObject, omit, type JsonObject, type JsonSchema, type JsonValue } from '../../core/json/json.js';
 import { list, resolveReference } from '../../core/objectRoot.js';
-import { describeConstraints, mapSubschemas } from './mapSchema.js';
+import { describeConstraints, mapSubschemas, mapValues } from './mapSchema.js';
 
 /** Without OpenAI's strict mode (`strictSchema`). */
 export interface SchemaRules {
@@ -45,8 +45,8 @@ function adaptPart(schema: JsonSchema, context: Context, path: string): JsonSche
   const accepted: Record<string, JsonValue> = {};
   const described: Record<string, JsonValue> = {};
   for (const [keyword, value] of Object.entries(replaceKeywords(schema, rules))) {
-    let index = 0;
-    const inner = (part: JsonSchema) => adaptPart(part, context, joinPath(path, keyword, part, value, index++));
+    const inner = (part: JsonSchema, name: string | number = '') =>
+      adaptPart(part, context, [path, keyword, name].filter((each) => each !== '').join('.'));
     if (rules.accepts(keyword, value)) accepted[keyword] = mapSubschemas(keyword, value, inner);
     else if (keyword !== 'propertyNames' || JSON.stringify(value) !== '{"type":"string"}') described[keyword] = value;
   }
@@ -96,51 +96,64 @@ function enumOf(values: readonly JsonValue[]): JsonObject {
 
 const typeOf = (value: JsonValue): string => (value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value);
 
-function joinPath(path: string, keyword: string, part: JsonSchema, value: JsonValue, index: number): string {
-  const name = value === part ? undefined : isJsonObject(value) ? Object.keys(value)[index] : String(index);
-  return [path, keyword, name].filter((each) => each !== undefined && each !== '').join('.');
-}
-
 const isDefinition = /^#\/\$defs\/[^/]+$/;
 
-/** `$defs` is the only place that every API knows. */
+/** `$defs` is the only place that every API knows. A target is copied once, whatever refers to it and to its parts. */
 function hoistReferences(schema: JsonSchema): JsonSchema {
-  const moved = new Map<string, JsonObject>();
+  const names = new Map<JsonObject, string>();
+  const targets = new Map<string, JsonObject>();
+  const referenceIn = (value: JsonValue | undefined) => {
+    const { $ref } = objectOf(value);
+    return typeof $ref === 'string' && !isDefinition.test($ref) ? $ref : undefined;
+  };
+  const collect = (value: JsonValue | undefined): void => {
+    if (typeof value !== 'object' || value === null) return;
+    const reference = referenceIn(value);
+    const target = resolveReference(reference, schema);
+    if (reference !== undefined && target && !names.has(target)) {
+      const short = reference.replace(/^#\/?(?:definitions\/)?/, '').replace(/\W+/g, '_') || 'root';
+      const name = targets.has(short) ? `${short}_${targets.size}` : short;
+      names.set(target, name);
+      targets.set(name, target);
+    }
+    Object.values(value).forEach(collect);
+  };
+  const referTo = (target: JsonObject | undefined) => {
+    const name = target && names.get(target);
+    return name === undefined ? {} : { $ref: `#/$defs/${name}` };
+  };
+  const copy = (value: JsonObject): JsonObject => ({
+    ...mapValues(value, hoist),
+    ...referTo(resolveReference(referenceIn(value), schema)),
+  });
   const hoist = (value: JsonValue): JsonValue => {
     if (Array.isArray(value)) return (value as readonly JsonValue[]).map(hoist);
     if (!isJsonObject(value)) return value;
-    const { $ref } = value;
-    const target = typeof $ref === 'string' && !isDefinition.test($ref) ? resolveReference($ref, schema) : undefined;
-    const copy = Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, hoist(inner)]));
-    if (typeof $ref !== 'string' || target === undefined) return copy;
-    const name = $ref.replace(/^#\/?(?:definitions\/)?/, '').replace(/\W+/g, '_') || 'root';
-    if (!moved.has(name)) {
-      moved.set(name, {}); // in a cycle
-      moved.set(name, hoist(omit(target, '$defs', 'definitions')) as JsonObject);
-    }
-    return { ...copy, $ref: `#/$defs/${name}` };
+    return names.has(value) ? referTo(value) : copy(value);
   };
-  const hoisted = hoist(schema) as JsonSchema;
-  if (moved.size === 0) return hoisted;
+  collect(schema);
+  const hoisted = copy(schema);
+  if (targets.size === 0) return hoisted;
+  const moved = [...targets].map(([name, target]) => [name, copy(omit(target, '$defs', 'definitions'))] as const);
   return { ...hoisted, $defs: { ...objectOf(hoisted['$defs']), ...Object.fromEntries(moved) } };
 }
 
 const objectOf = (value: JsonValue | undefined): JsonObject => (isJsonObject(value) ? value : {});
 
 function requireNoCycle(root: JsonObject, defs: JsonObject, api: string, subject: string): void {
-  const open: string[] = [];
+  const open = new Set<string>();
   const done = new Set<string>();
   const visit = (value: JsonValue): void => {
     if (typeof value !== 'object' || value === null) return;
     const { $ref } = value as JsonObject;
     if (typeof $ref === 'string' && isDefinition.test($ref)) {
       const name = $ref.slice('#/$defs/'.length);
-      if (open.includes(name))
+      if (open.has(name))
         throw unsupported(subject, `$defs.${name}`, '$ref', api, 'a schema that contains itself', 'a list with ids');
       if (done.has(name)) return;
-      open.push(name);
+      open.add(name);
       visit(defs[name] ?? null);
-      open.pop();
+      open.delete(name);
       done.add(name);
       return;
     }

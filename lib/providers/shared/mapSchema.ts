@@ -7,8 +7,14 @@ const subschemas: ReadonlySet<string> = /* @__PURE__ */ words(`
   items prefixItems anyOf oneOf allOf not additionalProperties
 `);
 
-export function mapSubschemas(keyword: string, value: JsonValue, map: (schema: JsonSchema) => JsonSchema): JsonValue {
-  const mapSchema = (schema: JsonValue): JsonValue => (isJsonObject(schema) ? map(schema) : schema);
+/** `map` gets the name of a property or definition, or the index of an item. */
+export function mapSubschemas(
+  keyword: string,
+  value: JsonValue,
+  map: (schema: JsonSchema, name?: string | number) => JsonSchema,
+): JsonValue {
+  const mapSchema = (schema: JsonValue, name?: string | number): JsonValue =>
+    isJsonObject(schema) ? map(schema, name) : schema;
   if (namedSchemas.has(keyword) && isJsonObject(value)) return mapValues(value, mapSchema);
   if (!subschemas.has(keyword)) return value;
   return Array.isArray(value) ? (value as readonly JsonValue[]).map(mapSchema) : mapSchema(value);
