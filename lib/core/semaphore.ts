@@ -1,59 +1,45 @@
-import { AsyncSubject, mergeMap, Observable, using, type MonoTypeOperatorFunction, type Unsubscribable } from 'rxjs';
+import { mergeMap, Observable, type MonoTypeOperatorFunction, type Subscriber } from 'rxjs';
 import { subscribeUntilClosed } from './createOperator.js';
 
 /** Sources wait in the order in which they were subscribed; unsubscribing one that waits removes it. */
 export interface Semaphore {
-  /** The source has a place until it ends or is unsubscribed. */
+  /** The source has a place until it ends or is unsubscribed. For a closed subscriber, it is not subscribed. */
   limit<T>(): MonoTypeOperatorFunction<T>;
   readonly isFull: boolean;
 }
 
-interface Place extends Unsubscribable {
-  readonly granted: Observable<void>;
-  /** Called after the teardown of the source. */
-  release(): void;
-}
-
-/** `finalize` would not wait for what its source subscribes later (in a `mergeMap`). */
-const occupied = <T>(place: Place, source: Observable<T>): Observable<T> =>
-  new Observable((out) => {
-    subscribeUntilClosed(out, source, { next: (value) => out.next(value) });
-    out.add(() => place.release());
-  });
-
 export function createSemaphore(places: number): Semaphore {
   let taken = 0;
   let isGranting = false;
-  const waiting = new Set<() => void>();
+  const waiting = new Set<Subscriber<void>>();
 
-  function createPlace(): Place {
-    const granted = new AsyncSubject<void>();
-    const grant = () => {
-      taken++;
-      granted.next();
-      granted.complete();
-    };
-    waiting.add(grant);
+  const granted = new Observable<void>((out) => {
+    waiting.add(out);
+    out.add(() => waiting.delete(out)); // at once, if `forkJoin` had failed before it subscribed this source
     grantWaiting();
-    return {
-      granted,
-      unsubscribe: () => void waiting.delete(grant),
-      release() {
+  });
+
+  /** `finalize` would not wait for what its source subscribes later (in a `mergeMap`). */
+  const occupied = <T>(source: Observable<T>) =>
+    new Observable<T>((out) => {
+      if (out.closed) return; // the teardown of the subscriber itself has freed the place
+      taken++;
+      subscribeUntilClosed(out, source, { next: (value) => out.next(value) });
+      out.add(() => {
         taken--;
         grantWaiting();
-      },
-    };
-  }
+      });
+    });
 
   /** A loop: sources that end synchronously would otherwise start one another inside their teardown. */
   function grantWaiting() {
     if (isGranting) return;
     isGranting = true;
     try {
-      for (const grant of waiting) {
+      for (const each of waiting) {
         if (taken >= places) break;
-        waiting.delete(grant);
-        grant();
+        each.next();
+        each.complete(); // removes it
       }
     } finally {
       isGranting = false;
@@ -61,11 +47,7 @@ export function createSemaphore(places: number): Semaphore {
   }
 
   return {
-    limit: () => (source) =>
-      using(createPlace, (resource) => {
-        const place = resource as Place;
-        return place.granted.pipe(mergeMap(() => occupied(place, source)));
-      }),
+    limit: () => (source) => granted.pipe(mergeMap(() => occupied(source))),
     get isFull() {
       return taken >= places;
     },

@@ -15,7 +15,7 @@ import { namesOf, withToolName } from '../core/toolNames.js';
 
 export interface GuardedText {
   readonly type: 'text';
-  /** The end of the text so far, with `delta`: at most `window` characters. */
+  /** The whole of `delta`, after at most `window` characters of the text before it. */
   readonly text: string;
   /** The text of the last chunk. */
   readonly delta: string;
@@ -31,7 +31,7 @@ export interface GuardModelOptions {
    * it fails with a `GuardError`, for `retryModel` or `fallback`. Default: `end`.
    */
   readonly whenRejected?: 'end' | 'retract' | 'fail' | undefined;
-  /** How much text the predicate receives, in characters: the time is then linear. Default: 10000. */
+  /** How many characters before a delta the predicate receives with it: the time is then linear. Default: 10000. */
   readonly window?: number | undefined;
 }
 
@@ -42,9 +42,10 @@ export interface GuardModelOptions {
  *
  * ![](../../marbles/guardModel.svg)
  *
- * The predicate receives the text so far with each delta, and each tool call when it is complete. If it returns false,
- * the request is aborted, and the content that it has rejected is not emitted. The finish reason `contentFilter` ends
- * the run, and no tool of the turn is executed: its calls are answered as not executed, so the history stays valid.
+ * The predicate receives each delta after the end of the text before it, and each tool call when it is complete. If it
+ * returns false, the request is aborted, and the content that it has rejected is not emitted. The finish reason
+ * `contentFilter` ends the run, and no tool of the turn is executed: its calls are answered as not executed, so the
+ * history stays valid. Thinking is not checked.
  *
  * A word may be cut anywhere, so its first half may have been emitted before the word is recognized. `holdBack` before
  * the guard prevents that: `pipe(pipeModel(holdBack(...)), guardModel(isAllowed))(model)`.
@@ -140,8 +141,9 @@ class GuardedContent {
 
   private textWith(delta: string): GuardedText {
     this.length += delta.length;
-    this.tail = (this.tail + delta).slice(-this.window);
-    return { type: 'text', text: this.tail, delta, length: this.length };
+    const text = this.tail + delta; // however large the delta is: its beginning is checked too
+    this.tail = text.slice(-this.window);
+    return { type: 'text', text, delta, length: this.length };
   }
 }
 

@@ -1,5 +1,5 @@
-import { describe, expect, it } from '@jest/globals';
-import { defer, finalize, NEVER, of, Subject, throwError } from 'rxjs';
+import { describe, expect, it, jest } from '@jest/globals';
+import { combineLatest, defer, EMPTY, finalize, forkJoin, NEVER, Observable, of, Subject, throwError } from 'rxjs';
 import type { Subscription } from 'rxjs';
 import { createSemaphore } from '../../lib/core/semaphore.js';
 import { observe } from '../support/observe.js';
@@ -67,6 +67,52 @@ describe('createSemaphore', () => {
     const failing = throwError(() => new Error('broken')).pipe(semaphore.limit());
     expect(observe(failing).error).toEqual(new Error('broken'));
     expect(observe(failing).error).toEqual(new Error('broken'));
+  });
+
+  const failed = throwError(() => new Error('broken'));
+  it.each<[string, (limited: Observable<number>) => Observable<unknown>]>([
+    ['forkJoin, after an error', (limited) => forkJoin([failed, limited])],
+    ['forkJoin, after an empty source', (limited) => forkJoin([EMPTY, limited])],
+    ['combineLatest, after an error', (limited) => combineLatest([failed, limited])],
+    [
+      'a source that goes on after its end',
+      (limited) => new Observable((out) => (out.complete(), limited.subscribe(out))),
+    ],
+  ])('a semaphore gives no place to a subscriber that is closed: %s', (_, join) => {
+    const [free, full] = [createSemaphore(1), createSemaphore(1)];
+    let subscribed = 0;
+    const source = defer(() => of(++subscribed));
+    observe(join(source.pipe(free.limit())));
+    expect([free.isFull, subscribed]).toEqual([false, 0]);
+    expect(observe(source.pipe(free.limit())).values).toEqual([1]);
+    const holder = observe(NEVER.pipe(full.limit())).subscription;
+    observe(join(source.pipe(full.limit())));
+    holder.unsubscribe();
+    expect([full.isFull, subscribed]).toEqual([false, 1]);
+  });
+
+  it('a semaphore does not subscribe a source that waits for a place which its own teardown frees', () => {
+    const semaphore = createSemaphore(1);
+    const waiting = jest.fn(() => NEVER);
+    const { subscription } = observe(
+      new Observable<never>((out) => {
+        out.add(NEVER.pipe(semaphore.limit()).subscribe());
+        defer(waiting).pipe(semaphore.limit()).subscribe(out);
+      }),
+    );
+    subscription.unsubscribe();
+    expect(waiting).not.toHaveBeenCalled();
+    expect(semaphore.isFull).toBe(false);
+  });
+
+  it('a semaphore frees a place before the completion is emitted', () => {
+    const semaphore = createSemaphore(1);
+    const source = new Subject<never>();
+    const wasFull: boolean[] = [];
+    for (const each of [source, EMPTY])
+      each.pipe(semaphore.limit()).subscribe({ complete: () => wasFull.push(semaphore.isFull) });
+    source.complete();
+    expect(wasFull).toEqual([false, false]);
   });
 
   it('a semaphore runs 20,000 waiting synchronous sources without nesting them', () => {

@@ -1,9 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
-import { NEVER, map, merge, of } from 'rxjs';
+import { NEVER, identity, lastValueFrom, map, merge, of, toArray } from 'rxjs';
+import type { MonoTypeOperatorFunction } from 'rxjs';
 import { createAgent } from '../../lib/agent/createAgent.js';
 import type { Chunk } from '../../lib/core/chunk.js';
 import { createOperator } from '../../lib/core/createOperator.js';
 import { repairHistory } from '../../lib/core/history.js';
+import type { JsonObject } from '../../lib/core/json/json.js';
 import { userMessage } from '../../lib/core/message.js';
 import type { Model } from '../../lib/core/model.js';
 import { tool } from '../../lib/core/tool.js';
@@ -14,8 +16,10 @@ import type { GuardedCall, GuardedText, GuardModelOptions } from '../../lib/mode
 import { pipeModel } from '../../lib/models/pipeModel.js';
 import { retryModel } from '../../lib/models/retryModel.js';
 import { holdBack } from '../../lib/operators/holdBack.js';
+import { openaiChat } from '../../lib/providers/openaiChat.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import type { Streams } from '../../lib/testing/marbles/runDiagram.js';
+import { answering } from '../providers/answering.js';
 import { diagram } from '../support/diagram.js';
 import { observe } from '../support/observe.js';
 import { answeredBy, chunks, inVirtualTime, modelOf, request } from './models.js';
@@ -48,27 +52,67 @@ describe('guardModel', () => {
     for (const [at, chunk] of values.entries()) expect(chunk).toBe(all[at]);
   });
 
-  it('guardModel passes the delta, the text so far and its length to the predicate, from the window', () => {
+  it('guardModel passes the delta after a window of the text before it, and the length, to the predicate', () => {
     const seen: unknown[] = [];
     const all = (content: GuardedText | GuardedCall) => {
       seen.push(content);
       return true;
     };
-    run(modelOf('m', [[chunks.i, chunks.t, 'abc', '', 'def', chunks.x, 'g']]), all, { window: 4 });
+    run(modelOf('m', [[chunks.i, chunks.t, 'abc', '', 'def', 'ghijkl', 'm', chunks.x, 'n']]), all, { window: 4 });
     expect(seen).toEqual([
       { type: 'text', delta: 'abc', text: 'abc', length: 3 },
-      { type: 'text', delta: 'def', text: 'cdef', length: 6 },
-      { type: 'text', delta: 'g', text: 'g', length: 1 },
+      { type: 'text', delta: 'def', text: 'abcdef', length: 6 },
+      { type: 'text', delta: 'ghijkl', text: 'cdefghijkl', length: 12 },
+      { type: 'text', delta: 'm', text: 'ijklm', length: 13 },
+      { type: 'text', delta: 'n', text: 'n', length: 1 },
     ]);
   });
 
-  it('guardModel passes the last 10,000 characters by default', () => {
+  it('guardModel passes 10,000 characters before a delta by default', () => {
     const lengths: number[] = [];
-    run(modelOf('m', [['a'.repeat(9_999), 'b', 'c']]), (content) => {
+    run(modelOf('m', [['a'.repeat(9_999), 'b', 'c', 'd'.repeat(12_000)]]), (content) => {
       if (content.type === 'text') lengths.push(content.text.length);
       return true;
     });
-    expect(lengths).toEqual([9_999, 10_000, 10_000]);
+    expect(lengths).toEqual([9_999, 10_000, 10_001, 22_000]);
+  });
+
+  const large = 'x'.repeat(12_000);
+  const buffered = holdBack<Chunk>(() => 0, { limit: 20_000 });
+  it.each<[string, readonly string[], MonoTypeOperatorFunction<Chunk>, number]>([
+    ['at the beginning of a large delta', [`KEY${large}`], identity, 0],
+    ['in the middle of one', [`${large}KEY${large}`], identity, 0],
+    ['before almost a window', [`KEY${'x'.repeat(9_998)}`], identity, 0],
+    ['cut between a small and a large delta', ['K', `EY${large}`], identity, 1],
+    ['cut between a small delta and almost a window', ['K', `EY${'x'.repeat(9_998)}`], identity, 1],
+    ['cut between two large deltas', [`${large}K`, `EY${large}`], identity, 1],
+    ['in small deltas that holdBack emits as one', ['KE', 'Y', ...(large.match(/.{1,100}/g) ?? [])], buffered, 0],
+    ['in a large delta that holdBack passes', [`KEY${large}${large}`], buffered, 0],
+    ['cut where holdBack emits', ['K', `EY${large}${large}`], holdBack<Chunk>(() => 0, { limit: 0 }), 1],
+  ])('guardModel recognizes a text %s', (_, deltas, operator, passed) => {
+    const { values } = run(pipeModel(modelOf('m', [[...deltas]]), operator), noKey);
+    expect(values).toEqual([...deltas.slice(0, passed).map((text) => ({ type: 'text', text })), filtered]);
+  });
+
+  it.each<[string, JsonObject]>([
+    ['content', { choices: [{ index: 0, delta: { content: `KEY${large}` } }] }],
+    ['refusal', { choices: [{ index: 0, delta: { refusal: `KEY${large}` } }] }],
+  ])('guardModel recognizes a text at the beginning of a large %s of a provider', async (_, frame) => {
+    const { fetch } = answering(frame, '[DONE]');
+    const model = guardModel(openaiChat('gpt-5', { apiKey: 'k', fetch }), noKey);
+    expect(await lastValueFrom(model.stream(request).pipe(toArray()))).toEqual([filtered]);
+  });
+
+  it('guardModel passes large arguments to the predicate as a whole, also from many fragments', () => {
+    const fragments = [`{"key":"KEY${large}`, large, `${large}"}`];
+    const script: Chunk[] = fragments.map((args, at) => ({
+      type: 'toolCallFragment',
+      index: 0,
+      arguments: args,
+      ...(at === 0 ? { name: 'f' } : {}),
+    }));
+    const isAllowed = (content: GuardedText | GuardedCall) => !JSON.stringify(content).includes('KEY');
+    expect(run(modelOf('m', [[...script, chunks.f]]), isAllowed).values.at(-1)).toMatchObject(filtered);
   });
 
   it('guardModel keeps the usage in the error of a response that it has rejected', () => {
@@ -213,7 +257,7 @@ describe('guardModel', () => {
       window: 100,
     });
     expect(values).toHaveLength(count + 1);
-    expect(read).toBeLessThanOrEqual(count * 100);
+    expect(read).toBeLessThanOrEqual(count * (100 + 'word '.length));
   });
 
   it('guardModel has a state for each response, and checks its options at once', () => {

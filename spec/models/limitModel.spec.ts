@@ -1,10 +1,12 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import {
   asyncScheduler,
+  combineLatest,
   concat,
   defer,
   EMPTY,
   finalize,
+  forkJoin,
   from,
   map,
   merge,
@@ -246,6 +248,22 @@ describe('limitModel', () => {
     const cleared = clearTimer.mock.calls.map(([id]) => id);
     expect(cleared).toEqual(expect.arrayContaining(setTimer.mock.results.map(({ value }) => value)));
     jest.restoreAllMocks();
+  });
+
+  const failed = throwError(() => new Error('broken'));
+  it.each<[string, (stream: Observable<unknown>) => Observable<unknown>]>([
+    ['forkJoin, after an error', (stream) => forkJoin([failed, stream])],
+    ['forkJoin, after an empty source', (stream) => forkJoin([EMPTY, stream])],
+    ['combineLatest, after an error', (stream) => combineLatest([failed, stream])],
+  ])('limitModel keeps no place and counts nothing for a request whose subscriber is closed: %s', (_, join) => {
+    for (const limits of [{ concurrency: 1 }, { requestsPerMinute: 1 }, { tokensPerMinute: 2 }]) {
+      const model = scriptedModel(['Hello', 'Hello']);
+      const limited = limitModel(model, createLimiter({ ...limits, whenFull: 'fail' }));
+      observe(join(limited.stream(request)));
+      observe(join(createAgent({ model: limited }).run('Hi')));
+      expect(model.requests).toEqual([]);
+      expect(observe(limited.stream(request)).values).toEqual([text('Hello'), finish()]);
+    }
   });
 
   it('limitModel frees the place of a request that fails', () => {

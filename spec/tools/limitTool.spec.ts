@@ -1,5 +1,18 @@
 import { describe, expect, it, jest } from '@jest/globals';
-import { asyncScheduler, concat, map, merge, NEVER, takeUntil, throwError, timer } from 'rxjs';
+import {
+  asyncScheduler,
+  combineLatest,
+  concat,
+  EMPTY,
+  forkJoin,
+  map,
+  merge,
+  NEVER,
+  takeUntil,
+  throwError,
+  timer,
+} from 'rxjs';
+import type { Observable } from 'rxjs';
 import { createAgent } from '../../lib/agent/createAgent.js';
 import type { AgentOptions } from '../../lib/agent/createAgent.js';
 import type { JsonObject } from '../../lib/core/json/json.js';
@@ -16,6 +29,13 @@ import { callTool } from './calls.js';
 
 /** A tool that takes 10 ms, and answers with its argument. */
 const slow = anyTool('slow', ({ n }: JsonObject) => timer(10).pipe(map(() => n)));
+
+/** The same, as a tool that may ask. */
+const asking = askTool({
+  name: 'asking',
+  description: '',
+  execute: ({ n }: JsonObject) => timer(10).pipe(map(() => n)),
+});
 
 describe('limitTool', () => {
   it('limitTool starts a call when an earlier one has ended, as in its diagram', () =>
@@ -45,6 +65,21 @@ describe('limitTool', () => {
     const limited = limitTool(failing, { concurrency: 1 });
     expect(observe(callTool(limited, { fails: true })).values).toEqual(['broken']);
     expect(observe(callTool(limited)).values).toEqual(['done']);
+  });
+
+  const failed = throwError(() => new Error('broken'));
+  it.each<[string, (call: Observable<unknown>) => Observable<unknown>]>([
+    ['forkJoin, after an error', (call) => forkJoin([failed, call])],
+    ['forkJoin, after an empty source', (call) => forkJoin([EMPTY, call])],
+    ['combineLatest, after an error', (call) => combineLatest([failed, call])],
+  ])('limitTool keeps no place for a call whose subscriber is closed: %s', (_, join) => {
+    for (const limited of [slow, asking].map((tool) => limitTool(tool, { concurrency: 1 }))) {
+      const late = anyTool('late', (args, context) => join(limited.execute?.(args, context) as Observable<unknown>));
+      virtual(({ expectObservable }) => {
+        observe(callTool(late));
+        expectObservable(callTool(limited, { n: 1 })).toBe('10ms (a|)', { a: 1 });
+      });
+    }
   });
 
   it('limitTool does not execute a call that was cancelled while it waited', () => {
