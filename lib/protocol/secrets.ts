@@ -102,15 +102,15 @@ function occurrences(text: string, secret: string, context: Context): readonly R
   return windows.flatMap(([start, end]) => findAround(text, secret, [start, end], context));
 }
 
-/** In linear time: a character is compared once, whether the part is hidden or not. */
+/** In linear time: what was compared is not compared again, but for a few characters that may be of both parts. */
 function findAround(text: string, secret: string, [start, end]: Range, context: Context): readonly Range[] {
   const window = secret.slice(start, end);
   const found: Range[] = [];
-  let last = 0;
+  let first = 0;
   let at = text.indexOf(window);
   while (at >= 0) {
     let [from, to] = [start, end];
-    while (from > 0 && at - start + from > last && text[at - start + from - 1] === secret[from - 1]) from--;
+    while (from > 0 && at - start + from > first && text[at - start + from - 1] === secret[from - 1]) from--;
     while (to < secret.length && text[at - start + to] === secret[to]) to++;
     const range: Range = [at - start + from, at - start + to];
     const before = text.slice(Math.max(0, range[0] - 3), range[0]);
@@ -120,8 +120,8 @@ function findAround(text: string, secret: string, [start, end]: Range, context: 
       (context === 'recording' && to - from === secret.length) ||
       (context === 'error' && to - from >= SHORTEST_PART && isAtEdge(secret, from, to, before, after));
     if (isHidden) found.push(range);
-    last = range[1];
-    at = text.indexOf(window, isHidden ? last : last - window.length + 1);
+    first = range[1] - SHORTEST_PART;
+    at = text.indexOf(window, isHidden ? range[1] : range[1] - window.length + 1);
   }
   return found;
 }

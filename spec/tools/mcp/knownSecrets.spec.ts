@@ -321,8 +321,10 @@ describe('KnownSecrets', () => {
         .join('')
         .slice(0, length);
     const known = new KnownSecrets();
-    known.addFrom({ access_token: token(16_384), x_token: `x${token(200_000)}` });
-    expect(known.hide(`${token(16_384)} x${token(20_000)}`)).toBe(`[key] [key]${token(20_000).slice(16_383)}`);
+    const long = token(200_000).slice(20_000);
+    known.addFrom({ access_token: token(16_384), x_token: long });
+    const [isHidden, rest = ''] = known.hide(`${token(16_384)} ${long.slice(0, 20_000)}`).split(' ');
+    expect([isHidden, rest.slice(0, 5), rest.length]).toEqual(['[key]', '[key]', 5 + 20_000 - 16_384]);
   });
 
   it('KnownSecrets prepares its search once while there are no new secrets', () => {
