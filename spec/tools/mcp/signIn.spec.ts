@@ -314,7 +314,7 @@ describe('mcpTools with signIn', () => {
 
   it('refreshes the tokens of a new sign-in while an older refresh hangs or is refused', async () => {
     const issued = { access_token: 'access-new', refresh_token: 'refresh-new', token_type: 'Bearer' };
-    let refuse = (_: Response): void => undefined;
+    let refuse: (response: Response) => void = () => undefined;
     const refused = new Promise<Response>((resolve) => (refuse = resolve));
     const refresh = tokenEndpoint({ old: refused, new: Promise.resolve(Response.json(issued)) });
     const older = refresh('old');
