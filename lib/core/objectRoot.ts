@@ -91,8 +91,8 @@ function joinSchemas(schemas: readonly JsonValue[]): JsonValue {
   return isText ? { type: 'string', enum: constants } : { anyOf: unique };
 }
 
-/** A name that is not encoded is itself. */
-function decode(text: string): string {
+/** A text that is not encoded is itself. */
+export function decode(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {

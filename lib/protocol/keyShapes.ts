@@ -1,4 +1,4 @@
-import type { Range } from './secrets.js';
+import { fromBase64, type Range } from './secrets.js';
 
 /** Sources: each service's own documentation of its tokens or prefixes (GitHub, GitLab, npm, PyPI, Stripe, Slack). */
 const shapes: readonly (readonly [beginnings: string, rest: string])[] = [
@@ -193,16 +193,8 @@ const partsAfter = (
 
 /** "Bearer authentication" and "basic understanding" are ordinary words. */
 function isCredential(scheme: string, value: string): boolean {
-  if (scheme.toLowerCase() === 'basic') return hasColon(value);
+  if (scheme.toLowerCase() === 'basic') return fromBase64(/^[^=.~_-]*={0,2}/.exec(value)?.[0] ?? '').includes(':');
   return scheme === 'Bearer' || value.length >= 20 || /\d/.test(value);
-}
-
-function hasColon(value: string): boolean {
-  try {
-    return atob(/^[^=.~_-]*={0,2}/.exec(value)?.[0] ?? '').includes(':');
-  } catch {
-    return false; // it is not Base64
-  }
 }
 
 function tokensIn(text: string): readonly Range[] {

@@ -1,4 +1,5 @@
 import { base64 } from '../core/message.js';
+import { decode } from '../core/objectRoot.js';
 
 export const replacement = '[key]';
 
@@ -12,11 +13,12 @@ const DISTINCTIVE_LENGTH = 8;
 /** The shortest part of a secret next to the sign of an omission: `sk-p...MNOP`. */
 const SHORTEST_PART = 4;
 
+/** A search compares all of a window at each place, in the worst case. */
+export const LONGEST_WINDOW = 64;
+
 /** Servers, `fetch` and stack traces repeat secrets in these forms. The longest first. */
 export function spellings(secrets: readonly string[]): readonly string[] {
-  const plain = secrets
-    .map((secret) => secret.trim().replace(/^(?:bearer|basic|token|key|apikey|api-key) +/i, ''))
-    .filter((secret) => secret !== '');
+  const plain = secrets.map((secret) => secret.trim().replace(/^(?:bearer|basic|token|key|apikey|api-key) +/i, ''));
   const all = plain.flatMap((secret) => [
     secret,
     ...inUrl(secret.replace(/[\ud800-\udfff]/gu, '')),
@@ -41,6 +43,15 @@ function inJson(secret: string): readonly string[] {
 function inBase64(bytes: Uint8Array): readonly string[] {
   const text = base64(bytes).replace(/=+$/, '');
   return [text, text.replaceAll('+', '-').replaceAll('/', '_')];
+}
+
+/** The bytes as characters; empty if the text is not in Base64. */
+export function fromBase64(text: string): string {
+  try {
+    return atob(text);
+  } catch {
+    return '';
+  }
 }
 
 /** What the Base64 of something longer contains of a secret, whatever bytes are before and after it. */
@@ -85,19 +96,21 @@ function occurrences(text: string, secret: string, context: Context): readonly R
   const { length } = secret;
   const size = length < DISTINCTIVE_LENGTH ? length : Math.ceil(Math.max(DISTINCTIVE_LENGTH, length / 3) / 2);
   const starts = Array.from({ length: Math.floor(length / size) }, (_, index) => index * size);
-  const windows = starts.map((start): Range => [start, start + size]);
+  const windows = starts.map((start): Range => [start, start + Math.min(size, LONGEST_WINDOW)]);
   if (size > SHORTEST_PART) windows.push([0, SHORTEST_PART], [length - SHORTEST_PART, length]);
   else windows.push([length - size, length]);
   return windows.flatMap(([start, end]) => findAround(text, secret, [start, end], context));
 }
 
+/** In linear time: what was compared is not compared again, but for a few characters that may be of both parts. */
 function findAround(text: string, secret: string, [start, end]: Range, context: Context): readonly Range[] {
   const window = secret.slice(start, end);
   const found: Range[] = [];
+  let first = 0;
   let at = text.indexOf(window);
   while (at >= 0) {
     let [from, to] = [start, end];
-    while (from > 0 && text[at - start + from - 1] === secret[from - 1]) from--;
+    while (from > 0 && at - start + from > first && text[at - start + from - 1] === secret[from - 1]) from--;
     while (to < secret.length && text[at - start + to] === secret[to]) to++;
     const range: Range = [at - start + from, at - start + to];
     const before = text.slice(Math.max(0, range[0] - 3), range[0]);
@@ -107,7 +120,8 @@ function findAround(text: string, secret: string, [start, end]: Range, context: 
       (context === 'recording' && to - from === secret.length) ||
       (context === 'error' && to - from >= SHORTEST_PART && isAtEdge(secret, from, to, before, after));
     if (isHidden) found.push(range);
-    at = text.indexOf(window, isHidden ? range[1] : at + 1);
+    first = range[1] - SHORTEST_PART;
+    at = text.indexOf(window, isHidden ? range[1] : range[1] - window.length + 1);
   }
   return found;
 }
@@ -199,14 +213,13 @@ function splitUrl(url: string): UrlParts {
   const location = url.replace(/[?#].*$/s, '');
   const scheme = /^(?:[a-z][a-z\d+.-]*:)?\/\//i.exec(location)?.[0] ?? '';
   const afterScheme = location.slice(scheme.length);
-  const [hostAt, ...otherEnds] = endsOfUserInfo(afterScheme);
-  const start = hostAt === undefined ? 0 : hostAt + 1;
+  const ends = endsOfUserInfo(afterScheme);
+  const start = (ends[0] ?? -1) + 1;
   const host = afterScheme.slice(start).split('/', 1)[0] ?? '';
-  const colon = afterScheme.indexOf(':');
-  const ends = hostAt === undefined ? [] : [hostAt, ...otherEnds];
+  const passwords = ends.map((end) => afterScheme.slice(afterScheme.indexOf(':') + 1, end));
   return {
     origin: scheme + host,
-    passwords: ends.flatMap((end) => spellingsOfPassword(afterScheme.slice(colon + 1, end))),
+    passwords: passwords.flatMap((password) => [password, decode(password)]),
     path: afterScheme.slice(start + host.length),
   };
 }
@@ -220,12 +233,4 @@ function endsOfUserInfo(afterScheme: string): readonly number[] {
   if (!hasUser) return [];
   const all = [...afterScheme.matchAll(/@/g)].map(({ index }) => index).reverse();
   return (authority.includes(':') ? all : all.filter((at) => at < authority.length)).slice(0, MAX_PASSWORDS);
-}
-
-function spellingsOfPassword(password: string): readonly string[] {
-  try {
-    return [password, decodeURIComponent(password)];
-  } catch {
-    return [password];
-  }
 }

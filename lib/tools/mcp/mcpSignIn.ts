@@ -1,5 +1,5 @@
 import type { OAuthClientProvider } from '@modelcontextprotocol/client';
-import { asyncScheduler, EMPTY, identity, lastValueFrom, noop, of } from 'rxjs';
+import { asyncScheduler, defer, EMPTY, identity, lastValueFrom, noop, of, timeout } from 'rxjs';
 import { nonEmptyString, objectOrEmpty, tryParseJson } from '../../core/json/json.js';
 import { readStream } from '../../protocol/post.js';
 import { readBeginning } from '../../protocol/readBeginning.js';
@@ -88,7 +88,7 @@ interface Pending {
   readonly begun: number;
 }
 
-/** Milliseconds for which calls share a sign-in: a link may be used up, or expire. */
+/** Milliseconds for which calls share a sign-in, or wait for a refresh: a link may be used up, or expire. */
 const PENDING_TIME = 60_000;
 
 interface SignInState {
@@ -146,24 +146,27 @@ interface Refreshed {
   readonly response: Response;
 }
 
-/** Concurrent refreshes are one request. A rejected request with an older token is sent again with the new one. */
+/** Concurrent refreshes of a token are one request. A rejected request with an older token is sent again with the new one. */
 function shareRefresh(provider: OAuthClientProvider, fetch: typeof globalThis.fetch): typeof globalThis.fetch {
   let latest: Refreshed | undefined;
-  let refreshing: Promise<Response> | undefined;
+  const refreshing = new Map<string, Promise<Response>>();
 
   const refresh = async (refreshToken: string, send: () => Promise<Response>): Promise<Response> => {
     if (latest?.refreshToken === refreshToken) return latest.response.clone();
-    refreshing ??= send()
-      .then(async (response) => {
-        const tokens = response.ok ? objectOrEmpty(tryParseJson(await response.clone().text())) : {};
-        const accessToken = nonEmptyString(tokens['access_token']);
-        // Without a new refresh token, the old one stays valid (RFC 6749, section 6).
-        const next = nonEmptyString(tokens['refresh_token']) ?? refreshToken;
-        latest = accessToken === undefined ? undefined : { accessToken, refreshToken: next, response };
-        return response;
-      })
-      .finally(() => (refreshing = undefined));
-    return (await refreshing).clone();
+    const shared =
+      refreshing.get(refreshToken) ??
+      lastValueFrom(defer(send).pipe(timeout({ first: PENDING_TIME })))
+        .then(async (response) => {
+          const tokens = response.ok ? objectOrEmpty(tryParseJson(await response.clone().text())) : {};
+          const accessToken = nonEmptyString(tokens['access_token']);
+          // Without a new refresh token, the old one stays valid (RFC 6749, section 6).
+          const next = nonEmptyString(tokens['refresh_token']) ?? refreshToken;
+          if (accessToken !== undefined) latest = { accessToken, refreshToken: next, response };
+          return response;
+        })
+        .finally(() => refreshing.delete(refreshToken));
+    refreshing.set(refreshToken, shared);
+    return (await shared).clone();
   };
 
   return async (input, init = {}) => {

@@ -15,6 +15,7 @@ import { fromUiMessages } from '../../../lib/service/uiChat/fromUiMessages.js';
 import { plainText } from '../../../lib/core/plainText.js';
 import { from } from 'rxjs';
 import type { RunEvent } from '../../../lib/core/event.js';
+import { KnownSecrets } from '../../../lib/tools/mcp/knownSecrets.js';
 import { toView } from '../../../lib/operators/toView.js';
 import { cost, expectLinear } from '../../support/cost.js';
 import { anyTool } from '../../support/toolCalls.js';
@@ -177,6 +178,42 @@ describe('the cost of recordings', () => {
       read,
       [4000, 8000, 16_000].map((count) => text(count)),
     );
+  });
+});
+
+/** What hides the tokens that a server has issued, in what it sends: both are as long as it likes. */
+const hiding: Readonly<Record<string, (size: number) => readonly [secrets: readonly string[], text: string]>> = {
+  'a secret of one character, and long parts of it': (size) => [
+    ['a'.repeat(size / 4)],
+    `${'a'.repeat(size / 12 - 1)}b`.repeat(12),
+  ],
+  'a secret of one character, and its text': (size) => [['a'.repeat(size / 4)], 'a'.repeat(size)],
+  'a secret that ends with another character': (size) => [[`${'a'.repeat(size / 4)}b`], 'a'.repeat(size)],
+  'a secret that begins with another character': (size) => [
+    [`b${'a'.repeat(size / 4)}`.repeat(2)],
+    `b${'a'.repeat(size / 4 - 1)}`.repeat(4),
+  ],
+  'many long secrets': (size) => [Array.from({ length: 30 }, (_, index) => digits(size / 4, index)), 'a short result'],
+};
+
+/** Without a repetition. */
+const digits = (length: number, seed: number) =>
+  Array.from({ length }, (_, index) => (Math.imul(index + seed * length, 2654435761) >>> 27).toString(36)).join('');
+
+describe('the cost of hiding known secrets', () => {
+  const sizes = [12, 24, 48].map((size) => size * 1024);
+
+  it.each(Object.entries(hiding))('findSecrets is linear in text and secrets: %s', (_, inputOf) => {
+    const inputs = sizes.map((size) => inputOf(size * 4));
+    expectLinear(([known, text]) => findSecrets(text, known), inputs);
+  });
+
+  it.each(Object.entries(hiding))('KnownSecrets is linear in text and secrets: %s', (_, inputOf) => {
+    expectLinear(([known, text]) => {
+      const hider = new KnownSecrets();
+      hider.add(known);
+      hider.hide(text);
+    }, sizes.map(inputOf));
   });
 });
 

@@ -314,4 +314,35 @@ describe('KnownSecrets', () => {
       'refreshed-30',
     ]);
   });
+
+  it('KnownSecrets hides a token of 16 KB, and what is longer does not fail', () => {
+    const token = (length: number) =>
+      Array.from({ length }, (_, index) => (index * index).toString(36))
+        .join('')
+        .slice(0, length);
+    const known = new KnownSecrets();
+    const long = token(200_000).slice(20_000);
+    known.addFrom({ access_token: token(16_384), x_token: long });
+    const [isHidden, rest = ''] = known.hide(`${token(16_384)} ${long.slice(0, 20_000)}`).split(' ');
+    expect([isHidden, rest.slice(0, 5), rest.length]).toEqual(['[key]', '[key]', 5 + 20_000 - 16_384]);
+  });
+
+  it('KnownSecrets prepares its search once while there are no new secrets', () => {
+    const known = new KnownSecrets();
+    known.add(['an access token', 'a refresh token']);
+    const created = jest.spyOn(globalThis, 'RegExp');
+    for (let use = 0; use < 5; use++) {
+      known.add(['Bearer an access token', '']);
+      expect(known.hide('an access token')).toBe('[key]');
+    }
+    expect(created).toHaveBeenCalledTimes(1);
+    created.mockRestore();
+  });
+
+  it('KnownSecrets hides what is within the beginning of another secret', () => {
+    const known = new KnownSecrets();
+    const inner = 'access-secret-1';
+    known.add([`${inner}; ${'b'.repeat(100)}; ${code}; end`, inner, code]);
+    expect(known.hide(`${inner}; ${'b'.repeat(100)}; ${code}; other`)).toBe(`[key]; ${'b'.repeat(100)}; [key]; other`);
+  });
 });

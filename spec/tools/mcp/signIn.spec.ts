@@ -300,4 +300,40 @@ describe('mcpTools with signIn', () => {
     const { finishReason, text } = await lastValueFrom(agent.run('Read my mail.'));
     expect([finishReason, text, server.calls]).toEqual(['stop', 'Done.', ['mail']]);
   });
+
+  const tokenEndpoint = (answers: Readonly<Record<string, Promise<Response>>>) => {
+    const { fetch: send } = mcpSignIn(providerOf({}), (_, init) => {
+      const form = init?.body as URLSearchParams;
+      return answers[form.get('refresh_token') ?? ''] ?? Promise.reject(new Error('unknown'));
+    });
+    return (token: string) => {
+      const body = new URLSearchParams({ grant_type: 'refresh_token', refresh_token: token });
+      return send('https://auth.example/token', { method: 'POST', body });
+    };
+  };
+
+  it('refreshes the tokens of a new sign-in while an older refresh hangs or is refused', async () => {
+    const issued = { access_token: 'access-new', refresh_token: 'refresh-new', token_type: 'Bearer' };
+    let refuse: (response: Response) => void = () => undefined;
+    const refused = new Promise<Response>((resolve) => (refuse = resolve));
+    const refresh = tokenEndpoint({ old: refused, new: Promise.resolve(Response.json(issued)) });
+    const older = refresh('old');
+    const newer = refresh('new');
+    refuse(Response.json({ error: 'invalid_grant' }, { status: 400 }));
+    expect(await (await newer).json()).toEqual(issued);
+    expect((await older).status).toBe(400);
+    expect((await refresh('refresh-new')).status).toBe(200); // the refused one has not dropped what was received
+  });
+
+  it('ends a refresh that has no answer after a minute', async () => {
+    jest.useFakeTimers();
+    try {
+      const refresh = tokenEndpoint({ old: new Promise<Response>(() => undefined) });
+      const hanging = expect(refresh('old')).rejects.toMatchObject({ name: 'TimeoutError' });
+      await jest.advanceTimersByTimeAsync(60_000);
+      await hanging;
+    } finally {
+      jest.useRealTimers();
+    }
+  });
 });
