@@ -169,7 +169,6 @@ function entriesOf(
 
 function createCommands({ chats, copies, index, shown, list, current, entries }: State, changed: Subject<void>) {
   const undo = new Map<string, SavedConversation>();
-  const isDeleted = (id: string) => untracked(list).deleted.some((chat) => chat.id === id);
   const update = (change: Partial<List>) => list.update((before) => ({ ...before, ...change }));
   const fail = (error: unknown) => update({ error });
   const act = <T>(work: Observable<T>, next: (value: T) => void) => void work.subscribe({ next, error: fail });
@@ -184,7 +183,7 @@ function createCommands({ chats, copies, index, shown, list, current, entries }:
     else act(copies.fetch(id), () => show(id));
   };
   const remember = (id: string, saved: SavedConversation): void => {
-    if (isDeleted(id)) return;
+    if (untracked(list).deleted.some((chat) => chat.id === id)) return;
     const title = untracked(entries).find((entry) => entry.id === id)?.title ?? '';
     undo.set(id, saved);
     const { listed, deleted } = untracked(list);
@@ -208,8 +207,8 @@ function createCommands({ chats, copies, index, shown, list, current, entries }:
         });
       },
       restore(id: string): void {
-        const saved = isDeleted(id) && undo.get(id);
-        if (!saved) return;
+        const saved = undo.get(id);
+        if (!saved || !untracked(list).deleted.some((chat) => chat.id === id)) return;
         act(chats.restore(id, saved).pipe(switchMap(() => copies.fetch(id))), () => {
           update({ deleted: untracked(list).deleted.filter((chat) => chat.id !== id) });
           show(id);
