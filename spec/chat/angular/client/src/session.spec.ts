@@ -66,7 +66,9 @@ async function openPage() {
   storage = memory();
   TestBed.configureTestingModule({ providers: [provideAgent(service.agent, { user })] });
   const page = (await show(Page)).componentInstance;
-  (await service.asked('list')).next({ chats: [summary] });
+  const list = await service.asked('list');
+  list.next({ chats: [summary] });
+  list.complete();
   expect(page.chats.entries().map(({ title }) => title)).toEqual(['SECRET']);
   return page;
 }
@@ -111,7 +113,14 @@ const requests: Record<string, readonly [name: string, (page: Opened) => unknown
     opened,
   ],
   'a chat that is written': ['keep', ({ chats }) => chats.current.send('SECRET'), opened],
-  'the list of chats': ['list', () => dispatchEvent(new Event('focus')), { chats: [summary] }],
+  'the list of chats': [
+    'list',
+    async ({ chats }) => {
+      chats.rename('of-ann', 'SECRET'); // the list is read after each change
+      (await service.asked('rename')).next(summary);
+    },
+    { chats: [summary] },
+  ],
   'the list of what waits': ['waiting', () => undefined, [waitingRun]],
   'an answer to a question': ['resume', ({ waiting }) => waiting.answer('r1', 'c1', 'SECRET'), undefined],
 };
