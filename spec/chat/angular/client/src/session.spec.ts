@@ -1,7 +1,7 @@
 import { ApplicationRef, ChangeDetectionStrategy, Component, createEnvironmentInjector, signal } from '@angular/core';
 import { EnvironmentInjector, runInInjectionContext } from '@angular/core';
 import { TestBed } from '@angular/core/testing';
-import { NEVER, Subject } from 'rxjs';
+import { defer, NEVER, Subject } from 'rxjs';
 import { injectChats, injectConversation, injectWaiting, provideAgent } from 'rivulet/angular';
 import type { InjectedChats } from 'rivulet/angular';
 import { conversation } from 'rivulet/chat';
@@ -22,11 +22,12 @@ const waitingRun = { id: 'r1', title: 'SECRET', waiting: [{ id: 'c1', name: 'pay
 /** Requests that the spec answers: the last one of each name. */
 function held() {
   const requests = new Map<string, Subject<unknown>>();
-  const ask = (name: string) => () => {
-    const answer = new Subject<unknown>();
-    requests.set(name, answer);
-    return answer;
-  };
+  const ask = (name: string) => () =>
+    defer(() => {
+      const answer = new Subject<unknown>();
+      requests.set(name, answer);
+      return answer;
+    });
   const names = ['list', 'open', 'rename', 'delete', 'restore', 'keep'];
   const chats = Object.fromEntries(names.map((name) => [name, ask(name)])) as unknown as RemoteChats;
   const agent = { stream: () => NEVER, resume: ask('resume'), waiting: ask('waiting') } as unknown as ConversationAgent;
