@@ -23,7 +23,7 @@ export function injectSession(name: string) {
         if (own.key === undefined) return NEVER;
         const isOwn = () => untracked(current) === own; // also before Angular has run the effect of `current$`
         const ended$ = current$.pipe(filter(() => !isOwn()));
-        return merge(request.pipe(takeUntil(ended$), materialize(), filter(isOwn)), NEVER).pipe(dematerialize());
+        return merge(request.pipe(materialize(), filter(isOwn), takeUntil(ended$)), NEVER).pipe(dematerialize());
       }),
   };
 }
