@@ -1,7 +1,8 @@
-import { computed, linkedSignal, untracked, type Signal } from '@angular/core';
+import { linkedSignal, untracked, type Signal } from '@angular/core';
 import { isRecord, tryParseJson } from '../../core/json/json.js';
 import type { ChatSummary } from '../../transport/chatSummary.js';
 import type { ConversationStorage } from './pageStorage.js';
+import type { injectSession } from './session.js';
 
 export interface IndexState {
   readonly open?: string;
@@ -11,28 +12,26 @@ export interface IndexState {
 
 export interface ChatIndex {
   readonly storage: ConversationStorage;
-  /** Another user has another key. */
-  readonly key: Signal<string | undefined>;
   readonly state: Signal<IndexState>;
   see(id: string, updated?: number): void;
   /** In the first list of a browser, no chat is unread. */
   begin(chats: readonly ChatSummary[]): void;
+  /** Removes what is stored, and ends the session. */
   clear(): void;
 }
 
 export function createChatIndex(
   page: ConversationStorage | undefined,
-  userKey: (key: string) => string | undefined,
+  { key, source, end }: Omit<ReturnType<typeof injectSession>, 'guard'>,
   report: (thrown: unknown) => void,
 ): ChatIndex {
   const storage = page ?? memory();
-  const key = computed(() => userKey('chats'));
   const read = (): IndexState => {
     const name = key();
     const stored = name === undefined ? undefined : tryParseJson(storage.getItem(name) ?? '');
     return isRecord(stored) && isRecord(stored['seen']) ? (stored as unknown as IndexState) : { seen: {} };
   };
-  const state = linkedSignal(read);
+  const state = linkedSignal({ source, computation: read });
   const write = (change: IndexState): void =>
     untracked(() => {
       state.set(change);
@@ -45,7 +44,6 @@ export function createChatIndex(
     });
   return {
     storage,
-    key,
     state,
     see(id, updated) {
       const before = untracked(read); // other tabs write it, too
@@ -57,12 +55,11 @@ export function createChatIndex(
       const seen = Object.fromEntries(chats.map(({ id, updated }) => [id, updated]));
       write({ ...before, seen, isListed: true });
     },
-    clear: () =>
-      untracked(() => {
-        state.set({ seen: {} });
-        const name = key();
-        if (name !== undefined) storage.removeItem(name);
-      }),
+    clear() {
+      const name = untracked(key);
+      if (name !== undefined) storage.removeItem(name);
+      end();
+    },
   };
 }
 

@@ -17,6 +17,7 @@ import { createInjected, type InjectConversationOptions, type InjectedConversati
 import { injectPageStorage } from './pageStorage.js';
 import { injectUserKey } from './provideAgent.js';
 import { readList } from './readList.js';
+import { injectSession } from './session.js';
 
 /** Options of `injectChats`. */
 export interface InjectChatsOptions extends Omit<InjectConversationOptions, 'key' | 'saved'> {
@@ -82,19 +83,25 @@ export interface InjectedChats {
  * @returns The signals and the commands.
  * @throws ConfigurationError `options` if there is no agent. Angular's error NG0203 outside of an injection context.
  */
-export function injectChats({ chats, refresh = 30_000, ...settings }: InjectChatsOptions): InjectedChats {
+export function injectChats({ chats: remote, refresh = 30_000, ...settings }: InjectChatsOptions): InjectedChats {
   requireNumber('refresh', refresh, 0);
   const userKey = injectUserKey();
   const errors = inject(ErrorHandler);
   const page = injectPageStorage(settings.storage);
-  const index = createChatIndex(page.storage, userKey, page.fail);
+  const { key, source, end, guard } = injectSession('chats');
+  const chats: RemoteChats = {
+    list: (cursor) => guard(remote.list(cursor)),
+    open: (id) => guard(remote.open(id)),
+    rename: (id, title) => guard(remote.rename(id, title)),
+    delete: (id) => guard(remote.delete(id)),
+    restore: (id, saved) => guard(remote.restore(id, saved)),
+    keep: (chat, opened) => guard(remote.keep(chat, opened)),
+  };
+  const index = createChatIndex(page.storage, { key, source, end }, page.fail);
   const copyKey = (id: string) => `chat ${id}`;
   const keyOf = (id: string) => untracked(() => userKey(copyKey(id))) ?? '';
-  const shown = linkedSignal({
-    source: index.key,
-    computation: () => ({ id: untracked(index.state).open ?? randomId() }),
-  });
-  const list = linkedSignal<unknown, List>({ source: index.key, computation: () => noList });
+  const shown = linkedSignal({ source, computation: () => ({ id: untracked(index.state).open ?? randomId() }) });
+  const list = linkedSignal<unknown, List>({ source, computation: () => ({ listed: [], deleted: [] }) });
   const stored = new Subject<readonly [key: string, saved: SavedConversation]>();
   const current = createInjected({ ...settings, key: () => copyKey(shown().id) }, (...saved) => stored.next(saved));
   const changesOf = (id: string) =>
@@ -107,7 +114,7 @@ export function injectChats({ chats, refresh = 30_000, ...settings }: InjectChat
   const changed = new Subject<void>();
   const commands = createCommands(state, changed);
   if (inject(PLATFORM_ID) !== 'server') {
-    const shown$ = toObservable(computed(() => (index.key() === undefined ? undefined : shown())));
+    const shown$ = toObservable(computed(() => (key() === undefined ? undefined : shown())));
     const work = merge(
       shown$.pipe(switchMap((chat) => (chat ? keepShown(chat.id, state, changesOf(chat.id), commands) : EMPTY))),
       merge(shown$, changed).pipe(followList(state, refresh, commands)),
@@ -134,8 +141,6 @@ interface List {
   readonly deleted: readonly Pick<ChatEntry, 'id' | 'title'>[];
   readonly error?: unknown;
 }
-
-const noList: List = { listed: [], deleted: [] };
 
 interface State extends Pick<InjectedChats, 'entries' | 'current'> {
   readonly chats: RemoteChats;
@@ -203,22 +208,19 @@ function createCommands({ chats, copies, index, shown, list, current, entries }:
       },
       restore(id: string): void {
         const saved = undo.get(id);
-        if (!saved) return;
+        if (!saved || !untracked(list).deleted.some((chat) => chat.id === id)) return;
         act(chats.restore(id, saved).pipe(switchMap(() => copies.fetch(id))), () => {
           update({ deleted: untracked(list).deleted.filter((chat) => chat.id !== id) });
           show(id);
         });
       },
-      clear: (): void =>
-        untracked(() => {
-          const ids = [shown().id, ...Object.keys(index.state().seen)];
-          current.clear();
-          for (const id of ids) copies.remove(id);
-          index.clear();
-          undo.clear();
-          list.set(noList);
-          shown.set({ id: randomId() });
-        }),
+      clear(): void {
+        const ids = [untracked(shown).id, ...Object.keys(untracked(index.state).seen)];
+        current.clear();
+        for (const id of ids) copies.remove(id);
+        index.clear();
+        undo.clear();
+      },
     },
   };
 }
@@ -270,5 +272,5 @@ const followList =
         }),
       );
     });
-    return readList(index.key, refresh, read$)(changes).pipe(map(() => false as const));
+    return readList(refresh, read$)(changes).pipe(map(() => false as const));
   };

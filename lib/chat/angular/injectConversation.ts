@@ -183,11 +183,10 @@ export function createInjected(
     ...signalsOf(view),
     storageError: computed(() => store?.error()),
     ...commandsOf(command),
-    clear: () =>
-      untracked(() => {
-        store?.storage?.removeItem(currentKey() ?? '');
-        readAgain();
-      }),
+    clear() {
+      store?.storage?.removeItem(untracked(currentKey) ?? '');
+      readAgain();
+    },
     save: () => untracked(current).chat.save(),
     saved$: toObservable(current).pipe(switchMap(({ chat }) => chat.saved$)),
   };

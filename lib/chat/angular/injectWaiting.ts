@@ -7,8 +7,9 @@ import { requireNumber } from '../../core/options.js';
 import { followingId } from '../../transport/randomId.js';
 import type { WaitingRun } from '../../transport/waitingRun.js';
 import type { ConversationAgent } from '../conversationAgent.js';
-import { injectAgent, injectUserKey } from './provideAgent.js';
+import { injectAgent } from './provideAgent.js';
 import { readList } from './readList.js';
+import { injectSession } from './session.js';
 
 /** Options of `injectWaiting`. */
 export interface InjectWaitingOptions {
@@ -57,25 +58,24 @@ export interface InjectedWaiting {
  */
 export function injectWaiting({ agent = injectAgent(), refresh = 30_000 }: InjectWaitingOptions = {}): InjectedWaiting {
   requireNumber('refresh', refresh, 0);
-  const userKey = injectUserKey();
-  const user = computed(() => userKey('waiting'));
-  const state = linkedSignal<unknown, State>({ source: user, computation: () => ({ runs: [] }) });
+  const { source, guard } = injectSession('waiting');
+  const state = linkedSignal<unknown, State>({ source, computation: () => ({ runs: [] }) });
   const changed = new Subject<void>();
   const zone = inject(NgZone);
   const destroyed = inject(DestroyRef);
   const reported = <T>(work: Observable<T>) =>
-    work.pipe(
+    guard(work).pipe(
       catchError((error: unknown) => {
         state.update((before) => ({ ...before, error }));
         return EMPTY;
       }),
     );
   if (inject(PLATFORM_ID) !== 'server') {
-    const read$ = defer(() => agent.waiting?.() ?? EMPTY).pipe(map((runs) => state.set({ runs })));
-    const reading = merge(toObservable(user), changed).pipe(readList(user, refresh, reported(read$)));
+    const read$ = reported(defer(() => agent.waiting?.() ?? EMPTY)).pipe(map((runs) => state.set({ runs })));
+    const reading = merge(toObservable(source), changed).pipe(readList(refresh, read$));
     zone.runOutsideAngular(() => reading.pipe(takeUntilDestroyed(destroyed)).subscribe());
   }
-  /** The run is read to its end: without a reader, the service would stop it after a while. */
+  /** The run is read while the user is the same: without a reader, the service would stop it after a while. */
   const answer = (run: string, answers: CallAnswers): void => {
     const notifiers = { stop: NEVER, cancel: NEVER, fragments: true, context: undefined } as const;
     const earlier = [{ id: run, input: [] }];

@@ -14,8 +14,8 @@ class ProvidedAgent {
 interface ProvideAgentOptions {
   /**
    * Returns the id of the user, of a signal. The keys of what is stored in the browser contain it, so that another user
-   * of the same browser sees nothing of it; without a user, nothing is stored. It may use `inject`. Default: there is
-   * one user.
+   * of the same browser sees nothing of it; without a user, nothing is stored. It may use `inject`. Default: the
+   * `user` of the provider above this one; if there is none, there is one user.
    */
   readonly user?: (() => string | undefined) | undefined;
 }
@@ -35,7 +35,7 @@ interface ProvideAgentOptions {
  * ```
  *
  * @param agent What `remoteAgent` or `createAgent` returns, or a function that returns it.
- * @param options `user` (default: there is one user).
+ * @param options `user` (default: that of the provider above; if there is none, there is one user).
  * @returns A provider.
  */
 export function provideAgent(
@@ -44,7 +44,8 @@ export function provideAgent(
 ): Provider {
   const useFactory = () => {
     const injector = inject(Injector);
-    const userOf = user && (() => runInInjectionContext(injector, user));
+    const parent = inject(ProvidedAgent, { optional: true, skipSelf: true });
+    const userOf = user ? () => runInInjectionContext(injector, user) : parent?.user;
     return new ProvidedAgent(typeof agent === 'function' ? agent() : agent, userOf);
   };
   return { provide: ProvidedAgent, useFactory };
@@ -72,12 +73,10 @@ export function injectUserKey(): (key: string | undefined) => string | undefined
  */
 export function injectAgent(): ConversationAgent {
   const provided = inject(ProvidedAgent, { optional: true });
-  if (!provided) throw noAgent();
+  if (!provided)
+    throw optionsError(
+      'No agent is provided.',
+      "Add provideAgent(remoteAgent('/api/chat')) to the providers of the application, or pass the option `agent`.",
+    );
   return provided.agent;
 }
-
-const noAgent = () =>
-  optionsError(
-    'No agent is provided.',
-    "Add provideAgent(remoteAgent('/api/chat')) to the providers of the application, or pass the option `agent`.",
-  );

@@ -1,5 +1,4 @@
-import { untracked, type Signal } from '@angular/core';
-import { auditTime, filter, fromEvent, interval, merge, switchMap } from 'rxjs';
+import { auditTime, fromEvent, interval, merge, switchMap } from 'rxjs';
 import type { Observable, OperatorFunction } from 'rxjs';
 import { MAX_TIMER_DELAY } from '../../core/options.js';
 
@@ -8,15 +7,14 @@ const LIST_DELAY = 100;
 
 /**
  * Reads a list of the user at each change, when the page gets the focus or is online again, and each `refresh`
- * milliseconds. Without a user, nothing is read. Subscribe outside of the zone: with zone.js, an interval inside of it
- * would keep the application from ever being stable.
+ * milliseconds. Subscribe outside of the zone: with zone.js, an interval inside of it would keep the application from
+ * ever being stable.
  */
-export function readList<T>(user: Signal<unknown>, refresh: number, list: Observable<T>): OperatorFunction<unknown, T> {
+export function readList<T>(refresh: number, list: Observable<T>): OperatorFunction<unknown, T> {
   const occasions = ['focus', 'online'].map((name) => fromEvent(globalThis, name));
   return (changes) =>
     merge(changes, ...occasions, interval(Math.min(refresh, MAX_TIMER_DELAY))).pipe(
       auditTime(LIST_DELAY),
-      filter(() => untracked(user) !== undefined),
       switchMap(() => list),
     );
 }

@@ -1,0 +1,224 @@
+import { ApplicationRef, ChangeDetectionStrategy, Component, createEnvironmentInjector, signal } from '@angular/core';
+import { EnvironmentInjector, runInInjectionContext } from '@angular/core';
+import { TestBed } from '@angular/core/testing';
+import { defer, NEVER, Subject } from 'rxjs';
+import { injectChats, injectConversation, injectWaiting, provideAgent } from 'rivulet/angular';
+import type { InjectedChats } from 'rivulet/angular';
+import { conversation } from 'rivulet/chat';
+import type { ConversationAgent, RemoteChats } from 'rivulet/chat';
+import { agentByHand, show } from './setup';
+
+/** A conversation of Ann. */
+const saved = (() => {
+  const chat = conversation(agentByHand().agent);
+  chat.view$.subscribe();
+  chat.send('SECRET');
+  return chat.save();
+})();
+const summary = { id: 'of-ann', title: 'SECRET', updated: 5, version: 2 };
+const opened = { ...summary, saved };
+const waitingRun = { id: 'r1', title: 'SECRET', waiting: [{ id: 'c1', name: 'pay', arguments: {} }] };
+
+/** Requests that the spec answers: the last one of each name. */
+function held() {
+  const requests = new Map<string, Subject<unknown>>();
+  const ask = (name: string) => () =>
+    defer(() => {
+      const answer = new Subject<unknown>();
+      requests.set(name, answer);
+      return answer;
+    });
+  const names = ['list', 'open', 'rename', 'delete', 'restore', 'keep'];
+  const chats = Object.fromEntries(names.map((name) => [name, ask(name)])) as unknown as RemoteChats;
+  const agent = { stream: () => NEVER, resume: ask('resume'), waiting: ask('waiting') } as unknown as ConversationAgent;
+  const asked = async (name: string) => {
+    await expect.poll(() => requests.get(name)?.observed, { timeout: 10_000 }).toBe(true);
+    return requests.get(name)!;
+  };
+  return { chats, agent, asked, isAsked: (name: string) => requests.get(name)?.observed === true };
+}
+
+function memory() {
+  const texts = new Map<string, string>();
+  return {
+    texts,
+    getItem: (key: string) => texts.get(key) ?? null,
+    setItem: (key: string, text: string) => void texts.set(key, text),
+    removeItem: (key: string) => void texts.delete(key),
+  };
+}
+
+let service = held();
+let storage = memory();
+const user = signal<string | undefined>('ann');
+
+@Component({ selector: 'app-session', changeDetection: ChangeDetectionStrategy.OnPush, template: '' })
+class Page {
+  readonly chats = injectChats({ chats: service.chats, storage, refresh: 3_600_000, perFrame: false });
+  readonly waiting = injectWaiting({ refresh: 3_600_000 });
+}
+
+const stable = () => TestBed.inject(ApplicationRef).whenStable();
+
+/** Ann's page, which has read her list. */
+async function openPage() {
+  user.set('ann');
+  service = held();
+  storage = memory();
+  TestBed.configureTestingModule({ providers: [provideAgent(service.agent, { user })] });
+  const page = (await show(Page)).componentInstance;
+  const list = await service.asked('list');
+  list.next({ chats: [summary] });
+  list.complete();
+  expect(page.chats.entries().map(({ title }) => title)).toEqual(['SECRET']);
+  return page;
+}
+
+type Opened = Awaited<ReturnType<typeof openPage>>;
+
+async function deleteChat({ chats }: Opened) {
+  chats.delete('of-ann');
+  (await service.asked('open')).next(opened);
+  (await service.asked('delete')).complete();
+  expect(chats.deleted()).toEqual([{ id: 'of-ann', title: 'SECRET' }]);
+}
+
+/** What a page asks of the service: the name of the request, what makes it, and the answer. */
+const requests: Record<string, readonly [name: string, (page: Opened) => unknown, answer: unknown]> = {
+  'a chat that is opened': ['open', ({ chats }) => chats.open('of-ann'), opened],
+  'a chat that is read to be deleted': ['open', ({ chats }) => chats.delete('of-ann'), opened],
+  'a chat that is renamed': ['rename', ({ chats }) => chats.rename('of-ann', 'SECRET'), summary],
+  'a chat that is deleted': [
+    'delete',
+    async ({ chats }) => {
+      chats.delete('of-ann');
+      (await service.asked('open')).next(opened);
+    },
+    undefined,
+  ],
+  'a chat that is restored': [
+    'restore',
+    async (page) => {
+      await deleteChat(page);
+      page.chats.restore('of-ann');
+    },
+    opened,
+  ],
+  'a chat that is read after it was restored': [
+    'open',
+    async (page) => {
+      await deleteChat(page);
+      page.chats.restore('of-ann');
+      (await service.asked('restore')).next(opened);
+    },
+    opened,
+  ],
+  'a chat that is written': ['keep', ({ chats }) => chats.current.send('SECRET'), opened],
+  'the list of chats': [
+    'list',
+    async ({ chats }) => {
+      chats.rename('of-ann', 'SECRET'); // the list is read after each change
+      (await service.asked('rename')).next(summary);
+    },
+    { chats: [summary] },
+  ],
+  'the list of what waits': ['waiting', () => undefined, [waitingRun]],
+  'an answer to a question': ['resume', ({ waiting }) => waiting.answer('r1', 'c1', 'SECRET'), undefined],
+};
+
+const leave: Record<string, (chats: InjectedChats) => void> = {
+  'a logout': (chats) => {
+    chats.clear();
+    user.set(undefined);
+  },
+  'a logout, and the login of another user': (chats) => {
+    chats.clear();
+    user.set(undefined);
+    user.set('bob');
+  },
+  'a change of the user': () => user.set('bob'),
+};
+
+const answers: Record<string, (request: Subject<unknown>, answer: unknown) => void> = {
+  arrives: (request, answer) => {
+    if (answer !== undefined) request.next(answer);
+    request.complete();
+  },
+  fails: (request) => request.error(new Error('SECRET')),
+};
+
+const rows = Object.keys(requests).flatMap((request) =>
+  Object.keys(leave).flatMap((left) => Object.keys(answers).map((answer) => [request, left, answer] as const)),
+);
+
+describe('an answer of the service for an earlier user', () => {
+  afterEach(() => TestBed.resetTestingModule());
+
+  const shownOf = ({ chats, waiting }: Opened) => ({
+    entries: chats.entries(),
+    deleted: chats.deleted(),
+    exchanges: chats.current.exchanges(),
+    errors: [chats.error(), waiting.error()],
+    runs: waiting.runs(),
+  });
+  const nothing = { entries: [], deleted: [], exchanges: [], errors: [undefined, undefined], runs: [] };
+  const storedOfOthers = () =>
+    [...storage.texts]
+      .filter(([key]) => !key.startsWith('ann '))
+      .flat()
+      .join(' ');
+
+  it.each(rows)('%s: after %s, what %s changes and stores nothing', async (name, left, answer) => {
+    const page = await openPage();
+    const [asked, act, value] = requests[name]!;
+    await act(page);
+    const request = await service.asked(asked);
+    leave[left]!(page.chats);
+    answers[answer]!(request, value); // before Angular has run an effect
+    expect(shownOf(page)).toEqual(nothing);
+    expect(page.chats.id()).not.toBe('of-ann');
+    await stable();
+    expect(shownOf(page)).toEqual(nothing);
+    expect(storedOfOthers()).not.toMatch(/of-ann|SECRET/);
+    page.chats.restore('of-ann');
+    expect(shownOf(page)).toEqual(nothing);
+  });
+
+  it.each(Object.keys(requests))('%s: the request is cancelled', async (name) => {
+    const page = await openPage();
+    const [asked, act] = requests[name]!;
+    await act(page);
+    const request = await service.asked(asked);
+    user.set('bob');
+    await stable();
+    expect(request.observed).toBe(false);
+  });
+
+  it('asks nothing without a user', async () => {
+    const page = await openPage();
+    user.set(undefined);
+    await stable();
+    page.chats.rename('of-ann', 'SECRET');
+    expect(service.isAsked('rename')).toBe(false);
+    user.set('bob');
+    page.chats.rename('of-bob', 'Oslo'); // before Angular has run an effect
+    await stable();
+    expect(service.isAsked('rename')).toBe(true);
+  });
+});
+
+describe('a provider without a user, below one with a user', () => {
+  it('stores the conversation of the user', () => {
+    user.set('ann');
+    const own = memory();
+    const { agent } = agentByHand();
+    TestBed.configureTestingModule({ providers: [provideAgent(agent, { user })] });
+    const route = createEnvironmentInjector([provideAgent(agent)], TestBed.inject(EnvironmentInjector));
+    const inRoute = () => injectConversation({ key: 'help', storage: own, perFrame: false });
+    const chat = runInInjectionContext(route, inRoute);
+    chat.send('Hello!');
+    expect([...own.texts.keys()]).toEqual(['ann help']);
+    user.set('bob');
+    expect(chat.exchanges()).toEqual([]);
+  });
+});
