@@ -146,7 +146,7 @@ interface Refreshed {
   readonly response: Response;
 }
 
-/** Concurrent refreshes of a token are one request. A rejected request with an older token is sent again with the new one. */
+/** Concurrent refreshes of a token are one request. A request with an older token is sent again with the new one. */
 function shareRefresh(provider: OAuthClientProvider, fetch: typeof globalThis.fetch): typeof globalThis.fetch {
   let latest: Refreshed | undefined;
   const refreshing = new Map<string, Promise<Response>>();
@@ -155,7 +155,7 @@ function shareRefresh(provider: OAuthClientProvider, fetch: typeof globalThis.fe
     if (latest?.refreshToken === refreshToken) return latest.response.clone();
     const shared =
       refreshing.get(refreshToken) ??
-      lastValueFrom(defer(send).pipe(timeout({ first: PENDING_TIME })))
+      lastValueFrom(defer(send).pipe(timeout({ first: PENDING_TIME })), { defaultValue: Response.error() })
         .then(async (response) => {
           const tokens = response.ok ? objectOrEmpty(tryParseJson(await response.clone().text())) : {};
           const accessToken = nonEmptyString(tokens['access_token']);
