@@ -20,7 +20,7 @@ export const DEFAULT_MAX_BYTES = 67_108_864;
 export const DEFAULT_MAX_AGE = 86_400_000;
 
 /** What V8 needs for the objects of a small record besides its JSON (measured). */
-const RECORD_BYTES = 768;
+const RECORD_BYTES = 832;
 
 interface Entry<R> extends Stored<R>, MemoryEntry {}
 

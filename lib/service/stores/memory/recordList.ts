@@ -3,20 +3,20 @@ import type { ListPlace } from '../recordPage.js';
 /** Records in the order of a list: neither a page from its cursor on nor a change takes longer if there are more. */
 export function createRecordList<E extends { readonly record: ListPlace }>() {
   /** The last of the list comes first: one that is changed now is added at the end. What was deleted has no entry. */
-  let items: { readonly place: ListPlace; entry?: E | undefined }[] = [];
+  let items: (ListPlace & { entry: E | undefined })[] = [];
   let deleted = 0;
   /** Where a place is, or would be. */
   const indexOf = (place: ListPlace, low = 0, high = items.length): number => {
     if (low === high) return low;
     const middle = (low + high) >> 1;
-    const { id, updated } = items[middle]?.place ?? place;
+    const { id, updated } = items[middle] ?? place;
     const isBefore = updated < place.updated || (updated === place.updated && id < place.id);
     return isBefore ? indexOf(place, middle + 1, high) : indexOf(place, low, middle);
   };
   return {
     add: (entry: E) => {
       const { id, updated } = entry.record;
-      items.splice(indexOf(entry.record), 0, { place: { id, updated }, entry });
+      items.splice(indexOf(entry.record), 0, { id, updated, entry });
     },
     delete: (entry: E) => {
       const item = items[indexOf(entry.record)];

@@ -16,7 +16,7 @@ const MAX_RATIO = 3;
 const MAX_ROUNDS = 12;
 const ADDED = 1000;
 /** About as many bytes as a record has, and as a run has. */
-const RECORD = 1020;
+const RECORD = 1085;
 const RUN = 2100;
 
 /** The n-th record of a store for `count` of them. */

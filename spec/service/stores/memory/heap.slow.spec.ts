@@ -1,11 +1,10 @@
 import { expect, it } from '@jest/globals';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import type { StreamEvent } from '../../../../lib/core/event.js';
 import type { Message } from '../../../../lib/core/message.js';
 import { memoryLog } from '../../../../lib/service/stores/memory/memoryLog.js';
 import { memoryStore } from '../../../../lib/service/stores/memory/memoryStore.js';
 import type { RunRecord } from '../../../../lib/service/ports/runStore.js';
+import { collectGarbage } from '../../../support/collectGarbage.js';
 import { observe } from '../../../support/observe.js';
 
 const COUNT = 10_000;
@@ -13,8 +12,6 @@ const MAX_BYTES = 1_000_000;
 /** The table of a Map grows by doubling, and V8 compiles meanwhile. */
 const TOLERANCE = 1.4;
 
-setFlagsFromString('--expose-gc');
-const collectGarbage = runInNewContext('gc') as () => void;
 const heap = () => {
   for (let round = 0; round < 3; round += 1) collectGarbage();
   return process.memoryUsage().heapUsed;
@@ -52,7 +49,6 @@ function growth(fill: () => object): number {
   const port = fill();
   const used = heap() - before;
   expect(port).toBeDefined(); // it is alive until here
-  console.warn(used / MAX_BYTES);
   return used / MAX_BYTES;
 }
 

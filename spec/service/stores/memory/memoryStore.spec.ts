@@ -12,7 +12,7 @@ import { agentTool } from '../../../../lib/tools/agentTool.js';
 import { observe } from '../../../support/observe.js';
 
 /** With what the objects of a small record need. */
-const sizeOf = (record: RunRecord) => 768 + JSON.stringify(record).length;
+const sizeOf = (record: RunRecord) => 832 + JSON.stringify(record).length;
 const recordOf = (id: string, fields: Partial<RunRecord> = {}): RunRecord => ({
   id,
   owner: 'ann',
