@@ -1,47 +1,64 @@
-import { isJsonObject, type JsonObject, type JsonSchema, type JsonValue } from './json.js';
-
-/** A schema may refer to itself. */
-const MAX_HOPS = 16;
+import { asArray, isJsonObject, type JsonObject, type JsonSchema, type JsonValue } from './json.js';
 
 /** Strict modes send optional properties as nullable, and several models write null without one. */
 export function omitOptionalNulls(value: JsonValue, schema: JsonSchema): JsonValue {
-  /** `hops` counts the references and choices followed at one place. */
-  const omitNulls = (inner: JsonValue, part: JsonValue | undefined, hops = 0): JsonValue => {
-    if (!isJsonObject(part) || typeof inner !== 'object' || inner === null || hops > MAX_HOPS) return inner;
-    if (typeof part['$ref'] === 'string') return omitNulls(inner, resolveReference(schema, part['$ref']), hops + 1);
-    const choices = [part['anyOf'], part['oneOf'], part['allOf']].filter(Array.isArray).flat() as readonly JsonValue[];
-    const cleaned = choices.reduce<JsonValue>((result, choice) => omitNulls(result, choice, hops + 1), inner);
-    if (Array.isArray(cleaned))
-      return (cleaned as readonly JsonValue[]).map((element) => omitNulls(element, part['items']));
-    return isJsonObject(cleaned) && isJsonObject(part['properties'])
-      ? omitNullsOfObject(cleaned, part, part['properties'])
-      : cleaned;
+  /** Each place is visited once, with all schemas that apply to it. */
+  const omitNulls = (inner: JsonValue, schemas: ReadonlySet<JsonObject>): JsonValue => {
+    if (typeof inner !== 'object' || inner === null || schemas.size === 0) return inner;
+    if (Array.isArray(inner)) {
+      const items = reach(
+        schema,
+        Array.from(schemas, (each) => each['items']),
+        [...CHOICES, 'allOf'],
+      );
+      return (inner as readonly JsonValue[]).map((element) => omitNulls(element, items));
+    }
+    const fields = Object.entries(inner).flatMap(([key, field]) => {
+      const properties = Array.from(schemas, (each) => propertyOf(each, key));
+      const isAbsent = field === null && [...schemas].some((each) => isOptional(each, key) && !allowsNull(each, key));
+      return isAbsent ? [] : [[key, omitNulls(field, reach(schema, properties, [...CHOICES, 'allOf']))] as const];
+    });
+    return Object.fromEntries(fields);
   };
-  const omitNullsOfObject = (object: JsonObject, part: JsonObject, properties: JsonObject): JsonObject => {
-    const required: readonly unknown[] = Array.isArray(part['required']) ? part['required'] : [];
-    const isAbsent = (key: string, inner: JsonValue) =>
-      inner === null &&
-      !required.includes(key) &&
-      Object.hasOwn(properties, key) &&
-      !allowsNull(properties[key], schema);
-    return Object.fromEntries(
-      Object.entries(object)
-        .filter(([key, inner]) => !isAbsent(key, inner))
-        .map(([key, inner]) => [key, Object.hasOwn(properties, key) ? omitNulls(inner, properties[key]) : inner]),
-    );
-  };
-  return omitNulls(value, schema);
+  const allowsNull = (object: JsonObject, key: string) =>
+    [...reach(schema, [{ anyOf: [propertyOf(object, key) ?? {}] }], CHOICES)].some(isNullable);
+  return omitNulls(value, reach(schema, [schema], [...CHOICES, 'allOf']));
 }
 
-function allowsNull(part: JsonValue | undefined, root: JsonSchema, hops = 0): boolean {
-  if (!isJsonObject(part) || hops > MAX_HOPS) return true;
-  if (typeof part['$ref'] === 'string') return allowsNull(resolveReference(root, part['$ref']), root, hops + 1);
-  const choices = [part['anyOf'], part['oneOf']].filter(Array.isArray).flat() as readonly JsonValue[];
-  if (choices.length > 0) return choices.some((choice) => allowsNull(choice, root, hops + 1));
-  if (Array.isArray(part['enum'])) return part['enum'].includes(null);
-  if ('const' in part) return part['const'] === null;
-  const { type } = part;
-  return type === undefined || type === 'null' || (Array.isArray(type) && type.includes('null'));
+const CHOICES = ['anyOf', 'oneOf'] as const;
+
+/** The schemas with those to which their references and choices lead. Each is there once: a schema may refer to itself. */
+function reach(
+  root: JsonSchema,
+  schemas: readonly (JsonValue | undefined)[],
+  keywords: readonly string[],
+): ReadonlySet<JsonObject> {
+  const reached = new Set(schemas.filter(isJsonObject));
+  // Also those that are added meanwhile.
+  for (const { $ref, ...others } of reached) {
+    const found =
+      typeof $ref === 'string'
+        ? [resolveReference(root, $ref) ?? {}]
+        : keywords.flatMap((keyword) => asArray(others[keyword]));
+    for (const each of found) reached.add(isJsonObject(each) ? each : {});
+  }
+  return reached;
+}
+
+function propertyOf({ properties }: JsonObject, key: string): JsonValue | undefined {
+  return isJsonObject(properties) && Object.hasOwn(properties, key) ? properties[key] : undefined;
+}
+
+const isOptional = (schema: JsonObject, key: string): boolean =>
+  propertyOf(schema, key) !== undefined && !asArray(schema['required']).includes(key);
+
+/** Whether it allows null by itself: not a reference, nor a choice. */
+function isNullable(schema: JsonObject): boolean {
+  if (schema['$ref'] !== undefined || CHOICES.some((keyword) => asArray(schema[keyword]).length > 0)) return false;
+  if (Array.isArray(schema['enum'])) return schema['enum'].includes(null);
+  if ('const' in schema) return schema['const'] === null;
+  const { type } = schema;
+  return type === undefined || asArray(type).includes('null');
 }
 
 function resolveReference(root: JsonSchema, reference: string): JsonValue | undefined {

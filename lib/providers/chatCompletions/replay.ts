@@ -18,8 +18,8 @@ import type { Replay, ReplayCollector } from './dialect.js';
 class OpenReplayCollector implements ReplayCollector {
   private reasoning = '';
   private field: (typeof reasoningFields)[number] | undefined;
-  private readonly details: JsonObject[] = [];
-  private thought: JsonObject | undefined;
+  private readonly details: Record<string, JsonValue>[] = [];
+  private thought: Record<string, JsonValue> | undefined;
   private readonly files = new Map<string, JsonObject>();
 
   constructor(
@@ -44,7 +44,8 @@ class OpenReplayCollector implements ReplayCollector {
   addPart(part?: unknown): void {
     const { thought } = this;
     if (isJsonObject(part) && isThought(part)) {
-      this.thought = thought ? joinThoughts(thought, part) : part;
+      if (thought) joinThoughts(thought, part);
+      else this.thought = { ...part };
     } else if (thought) {
       this.thought = undefined;
       this.emit(thought);
@@ -74,11 +75,12 @@ class OpenReplayCollector implements ReplayCollector {
 /** `{ type: 'thinking', thinking: [...] }` of Mistral, `{ type: 'reasoning', summary: [...] }` of Databricks. */
 const isThought = ({ type }: JsonObject): boolean => type === 'thinking' || type === 'reasoning';
 
-function joinThoughts(thought: JsonObject, part: JsonObject): JsonObject {
+/** In place: a copy for each fragment would be quadratic. */
+function joinThoughts(thought: Record<string, JsonValue>, part: JsonObject): void {
   const field = part['type'] === 'reasoning' ? 'summary' : 'thinking';
   const last = objectOrEmpty(asArray(part[field]).at(-1));
   const text = readText(thought[field]) + readText(part[field]);
-  return { ...thought, ...part, [field]: [{ type: 'text', ...last, text }] };
+  Object.assign(thought, part, { [field]: [{ type: 'text', ...last, text }] });
 }
 
 export const createReplay = (always: boolean): Replay => ({
@@ -122,12 +124,13 @@ const MAX_OPEN_DETAILS = 64;
 const streamedFields = ['text', 'summary', 'data'] as const;
 
 /** OpenRouter's guide "Reasoning tokens". Without an index, a fragment may continue only the last detail. */
-function addDetail(details: JsonObject[], fragment: JsonObject): void {
+function addDetail(details: Record<string, JsonValue>[], fragment: JsonObject): void {
   const first = Math.max(0, details.length - (typeof fragment['index'] === 'number' ? MAX_OPEN_DETAILS : 1));
   let position = details.length - 1;
   while (position >= first && !continuesDetail(objectOrEmpty(details[position]), fragment)) position--;
-  if (position < first) details.push(fragment);
-  else details[position] = joinDetail(objectOrEmpty(details[position]), fragment);
+  const detail = position < first ? undefined : details[position];
+  if (detail) joinDetail(detail, fragment);
+  else details.push({ ...fragment });
 }
 
 /** The signature arrives last; text after it is a new detail. Encrypted data is complete, unless ids are equal. */
@@ -141,12 +144,9 @@ function continuesDetail(detail: JsonObject, fragment: JsonObject): boolean {
   return streamedFields.every((field) => readText(fragment[field]) === '');
 }
 
-function joinDetail(detail: JsonObject, fragment: JsonObject): JsonObject {
-  const joined: Record<string, JsonValue> = { ...detail };
-  for (const [field, value] of Object.entries(fragment)) if (value !== null && value !== '') joined[field] = value;
-  for (const field of streamedFields) {
-    const text = readText(detail[field]) + readText(fragment[field]);
-    if (text !== '') joined[field] = text;
-  }
-  return joined;
+/** In place: a copy for each fragment would be quadratic. */
+function joinDetail(detail: Record<string, JsonValue>, fragment: JsonObject): void {
+  const texts = streamedFields.map((field) => [field, readText(detail[field]) + readText(fragment[field])] as const);
+  for (const [field, value] of Object.entries(fragment)) if (value !== null && value !== '') detail[field] = value;
+  for (const [field, text] of texts) if (text !== '') detail[field] = text;
 }

@@ -25,7 +25,7 @@ export class UnknownCollector {
     for (const part of contentParts(delta['content']))
       if (isJsonObject(part) && part['type'] !== undefined && !knownParts.has(part['type'])) {
         this.data ??= {};
-        this.data['content'] = [...((this.data['content'] ?? []) as readonly JsonValue[]), part];
+        ((this.data['content'] ??= []) as JsonValue[]).push(part);
       }
   }
 

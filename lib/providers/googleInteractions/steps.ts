@@ -19,7 +19,9 @@ export class StepDecoder {
 
   start(index: JsonValue | undefined, step: JsonObject): void {
     const { type, id, name } = step;
-    this.open.set(index, { ...step });
+    const summary =
+      type === 'thought' && step['summary'] !== undefined ? { summary: [...asArray(step['summary'])] } : {};
+    this.open.set(index, { ...step, ...summary } as JsonObject);
     if (type === 'model_output') for (const content of asArray(step['content'])) this.addContent(content);
     else if (type === 'thought') for (const content of asArray(step['summary'])) this.addThinking(content);
     else if (type === 'function_call') {
@@ -38,7 +40,7 @@ export class StepDecoder {
     const step = this.open.get(index);
     switch (delta['type']) {
       case 'thought_summary':
-        if (step) step['summary'] = [...asArray(step['summary']), delta['content'] ?? null] as JsonValue[];
+        if (step) ((step['summary'] ??= []) as JsonValue[]).push(delta['content'] ?? null);
         this.addThinking(delta['content']);
         break;
       case 'thought_signature':
