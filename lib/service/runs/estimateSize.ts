@@ -2,7 +2,9 @@
 export function estimateSize(value: unknown): number {
   try {
     return JSON.stringify(value).length;
-  } catch {
-    return 0; // not JSON (a bigint, a cycle): reading it fails
+  } catch (thrown) {
+    // Not JSON (a bigint, a cycle, too deep): reading it fails.
+    if (!(thrown instanceof RangeError) || thrown.message.includes('stack')) return 0;
+    return 2 ** 40; // its text is too long: above all limits, and finite, since sizes are subtracted
   }
 }

@@ -52,18 +52,22 @@ export interface UiConversation {
  * @param kept The responses that the server has stored, by the ids of their messages. Default: none.
  * @returns The conversation, and the response that the run continues.
  * @throws ConfigurationError `history` if the messages are not those of `useChat`; if one has the role `system`, since
- * the browser must not instruct the model; and if the browser approves a call that the server does not know.
+ * the browser must not instruct the model; if a response is repeated; and if the browser approves an unknown call.
  */
 export function fromUiMessages(
   messages: readonly UiMessage[],
   kept: ReadonlyMap<string, KeptResponse> = new Map<string, KeptResponse>(),
 ): UiConversation {
   const unchecked: readonly unknown[] = messages;
+  const ids = new Set<string>();
   const groups = unchecked.map((message, index) => {
     if (!isUiMessage(message))
       throw invalid(`Message ${index} is not a message of useChat.`, 'Send { id, role, parts }.');
     if (message.role === 'system') throw systemError(index);
     if (message.role === 'user') return [toUserMessage(message)];
+    if (ids.has(message.id))
+      throw invalid(`Message ${index} has the id of an earlier response.`, 'Send each one once.');
+    ids.add(message.id);
     return kept.get(message.id)?.messages ?? responseMessages(message);
   });
   const last = messages.at(-1);

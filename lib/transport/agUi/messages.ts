@@ -8,21 +8,23 @@ import type { AgUiContent, AgUiMessage, AgUiPart, AgUiSource, AgUiToolCall } fro
  * Converts the messages of an AG-UI client to a history.
  *
  * Reasoning and activities are not part of a history. A result that is a JSON object or array is parsed. A result of a
- * call that is not in the messages is omitted, since no provider accepts it.
+ * call that is not in the messages is omitted, since no provider accepts it. Each result answers one
+ * call, also if calls have the same id: the first result answers the first call.
  *
  * @param messages The messages, as the client sent them. Untrusted: the client can write any message.
  * @returns The history, for `agent.stream([], { history })`.
  */
 export function fromAgUiMessages(messages: readonly AgUiMessage[]): readonly Message[] {
-  const results = new Map<string, ToolMessage>();
+  const results = new Map<string, ToolMessage[]>();
   for (const message of messages)
-    if (message.role === 'tool' && !results.has(message.toolCallId)) results.set(message.toolCallId, message);
+    if (message.role === 'tool' && !results.get(message.toolCallId)?.push(message))
+      results.set(message.toolCallId, [message]);
   return messages.flatMap((message) => fromMessage(message, results)).filter(({ parts }) => parts.length > 0);
 }
 
 type ToolMessage = Extract<AgUiMessage, { readonly role: 'tool' }>;
 
-function fromMessage(message: AgUiMessage, results: ReadonlyMap<string, ToolMessage>): readonly Message[] {
+function fromMessage(message: AgUiMessage, results: ReadonlyMap<string, ToolMessage[]>): readonly Message[] {
   switch (message.role) {
     case 'developer':
     case 'system':
@@ -32,7 +34,7 @@ function fromMessage(message: AgUiMessage, results: ReadonlyMap<string, ToolMess
     case 'assistant': {
       const calls = (message.toolCalls ?? []).filter((call) => !isDropped(call)).map(fromToolCall);
       const answers = calls.flatMap(({ id, name }) => {
-        const result = results.get(id);
+        const result = results.get(id)?.shift(); // each is the result of one call
         return result ? [fromToolMessage(result, name)] : [];
       });
       return [

@@ -234,11 +234,8 @@ describe('agUiHandler', () => {
     expect(events.at(-1)).toMatchObject({ type: 'RUN_ERROR', code: 'ag_ui_request' });
   });
 
-  const call: AgUiMessage = {
-    id: 'a',
-    role: 'assistant',
-    toolCalls: [{ id: 'c1', type: 'function', function: { name: 'send', arguments: '{"to":"ann"}' } }],
-  };
+  const sent = { id: 'c1', type: 'function' as const, function: { name: 'send', arguments: '{"to":"ann"}' } };
+  const call: AgUiMessage = { id: 'a', role: 'assistant', toolCalls: [sent] };
   const decision = result('c1', '{"approved":true}');
   it.each<[string, readonly AgUiMessage[]]>([
     ['the whole conversation', [user('Go.'), call]],
@@ -254,6 +251,26 @@ describe('agUiHandler', () => {
     expect(events.filter(({ type }) => type === 'TOOL_CALL_RESULT')).toMatchObject([{ content: 'sent' }]);
     const read = model.requests[1]?.messages.flatMap(({ parts }) => parts.map(({ type }) => type));
     expect(read).toEqual(['text', 'toolCall', 'toolResult']);
+  });
+
+  it.each<[string, string[], readonly AgUiMessage[], string[]]>([
+    ['one result of two calls once', ['c1', 'c1'], [result('c1', '[1]')], ['[1]']],
+    [
+      'two results of two calls in their order',
+      ['c1', 'c1'],
+      [result('c1', '[1]'), result('c1', '[2]')],
+      ['[1]', '[2]'],
+    ],
+    ['a repeated result of one call once', ['c1'], [result('c1', '[1]'), result('c1', '[2]')], ['[1]']],
+  ])('agUiHandler reads %s, if all have one id', async (_, ids, results, read) => {
+    const { model, run } = serve(['Done.']);
+    const calls: AgUiMessage[] = ids.map((id) => ({ ...call, id, toolCalls: [{ ...sent, id }] }));
+    await run({ messages: [user('Go.'), ...calls, ...results, user('Again.')] });
+    const parts = model.requests[0]?.messages.flatMap((message) => message.parts) ?? [];
+    const given = parts.flatMap((part) =>
+      part.type === 'toolResult' && part.error === undefined ? [part.result] : [],
+    );
+    expect(given.map((value) => JSON.stringify(value))).toEqual(read);
   });
 
   it('agUiHandler does not let a client answer a waiting call by a tool of the same name', async () => {

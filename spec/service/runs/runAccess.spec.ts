@@ -47,6 +47,16 @@ describe('a conversation', () => {
     expect(find(size).values[0]?.size).toBe(1);
     expect(find(size - 1).error).toMatchObject({ status: 413 });
   });
+
+  it.each<[string, () => never, number]>([
+    ['is too long for a text, is too large', () => 'x'.repeat(2 ** 30) as never, 413],
+    ['is too deep, is left to its reader', () => JSON.parse('['.repeat(50_000) + ']'.repeat(50_000)) as never, 200],
+    ['is not JSON, is left to its reader', () => 1n as never, 200],
+  ])('that %s', (_, toJSON, status) => {
+    const stored = { record: { ...record, input: [{ toJSON }] as never }, version: 1 };
+    const found = observe(accessTo({ ...mapStore(), get: () => of(stored) }, 2 ** 30).findAll(['r'], 'ann'));
+    expect((found.error as { status?: number } | undefined)?.status ?? 200).toBe(status);
+  });
 });
 
 describe('a client whose owner is not a text', () => {

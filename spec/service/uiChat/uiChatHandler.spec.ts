@@ -364,7 +364,9 @@ describe('uiChatHandler and requests that it refuses', () => {
     throw new Error('secret');
   };
   const failing: RunStore = { ...mapStore(), get: () => throwError(() => new Error('secret')) };
-  const known = JSON.stringify({ id: 'chat', messages: [{ id: 'a', role: 'assistant', parts: [] }, user('Hi')] });
+  const answer = { id: 'a', role: 'assistant', parts: [] };
+  const known = JSON.stringify({ id: 'chat', messages: [answer, user('Hi')] });
+  const twice = JSON.stringify({ id: 'chat', messages: [answer, user('Hi'), answer, user('Hi')] });
 
   it.each<[string, string, RequestInit, OptionsOf<typeof uiChatHandler>, number, RegExp]>([
     ['a body that is not JSON', '', { method: 'POST', body: 'x' }, {}, 400, /not a request of useChat/],
@@ -372,6 +374,7 @@ describe('uiChatHandler and requests that it refuses', () => {
     ['no messages', '', { method: 'POST', body: '{"id":"c"}' }, {}, 400, /not a request of useChat/],
     ['nothing to say', '', { method: 'POST', body: '{"id":"c","messages":[]}' }, {}, 400, /nothing to answer/],
     ['a message of another form', '', { method: 'POST', body: '{"id":"c","messages":[null]}' }, {}, 400, /Message 0/],
+    ['a response that is repeated', '', { method: 'POST', body: twice }, {}, 400, /Message 2 has the id of an earlier/],
     ['a large body', '', { method: 'POST', body }, { limits: { maxBodyBytes: 20 } }, 413, /at most 20 bytes/],
     [
       'a user who may not',
