@@ -27,7 +27,7 @@ export function omitOptionalNulls(value: JsonValue, schema: JsonSchema): JsonVal
 
 const CHOICES = ['anyOf', 'oneOf'] as const;
 
-/** The schemas with those to which their references and choices lead. Each is there once: a schema may refer to itself. */
+/** The schemas with those to which their references and choices lead, each once: a schema may refer to itself. */
 function reach(
   root: JsonSchema,
   schemas: readonly (JsonValue | undefined)[],
