@@ -6,26 +6,24 @@ export function omitOptionalNulls(value: JsonValue, schema: JsonSchema): JsonVal
   const omitNulls = (inner: JsonValue, schemas: ReadonlySet<JsonObject>): JsonValue => {
     if (typeof inner !== 'object' || inner === null || schemas.size === 0) return inner;
     if (Array.isArray(inner)) {
-      const items = reach(
-        schema,
-        Array.from(schemas, (each) => each['items']),
-        [...CHOICES, 'allOf'],
-      );
+      const itemSchemas = Array.from(schemas, (each) => each['items']);
+      const items = reach(schema, itemSchemas, COMBINATIONS);
       return (inner as readonly JsonValue[]).map((element) => omitNulls(element, items));
     }
     const fields = Object.entries(inner).flatMap(([key, field]) => {
       const properties = Array.from(schemas, (each) => propertyOf(each, key));
       const isAbsent = field === null && [...schemas].some((each) => isOptional(each, key) && !allowsNull(each, key));
-      return isAbsent ? [] : [[key, omitNulls(field, reach(schema, properties, [...CHOICES, 'allOf']))] as const];
+      return isAbsent ? [] : [[key, omitNulls(field, reach(schema, properties, COMBINATIONS))] as const];
     });
     return Object.fromEntries(fields);
   };
   const allowsNull = (object: JsonObject, key: string) =>
     [...reach(schema, [{ anyOf: [propertyOf(object, key) ?? {}] }], CHOICES)].some(isNullable);
-  return omitNulls(value, reach(schema, [schema], [...CHOICES, 'allOf']));
+  return omitNulls(value, reach(schema, [schema], COMBINATIONS));
 }
 
 const CHOICES = ['anyOf', 'oneOf'] as const;
+const COMBINATIONS = ['anyOf', 'oneOf', 'allOf'] as const;
 
 /** The schemas with those to which their references and choices lead, each once: a schema may refer to itself. */
 function reach(
