@@ -147,19 +147,23 @@ function keepChat(
 
   let tooLarge = Infinity;
 
-  function put(versions: Iterator<SavedConversation>): Observable<Answer & { readonly sent: SavedConversation }> {
+  /** `runs` are those of all exchanges: a deletion of the chat finds also those that a smaller version leaves out. */
+  function put(
+    versions: Iterator<SavedConversation>,
+    runs: readonly unknown[],
+  ): Observable<Answer & { readonly sent: SavedConversation }> {
     const next = versions.next();
     if (next.done) return EMPTY;
     const sent = next.value;
     const { length } = JSON.stringify(sent);
-    if (length >= tooLarge) return put(versions);
-    return request('PUT', { chat: id }, { version: known.version, saved: sent }, 409).pipe(
+    if (length >= tooLarge) return put(versions, runs);
+    return request('PUT', { chat: id }, { version: known.version, saved: sent, runs }, 409).pipe(
       map((answer) => ({ ...answer, sent })),
       catchError((thrown: unknown) => {
         if (!(thrown instanceof HttpError) || thrown.status !== 413) throw thrown;
         if (tooLarge === Infinity) reportRejection(onError?.(thrown));
         tooLarge = length;
-        return put(versions);
+        return put(versions, runs);
       }),
     );
   }
@@ -167,7 +171,8 @@ function keepChat(
   const write = (after: SavedConversation, conflictsLeft: number): Observable<OpenedChat> =>
     defer(() => {
       const saved = mergeSaved(known.saved, marksOf(before), after);
-      return put(smallerSaved(saved)).pipe(
+      const runs = saved.exchanges.flatMap(({ run, lost, stopping }) => [run, lost?.run, stopping]);
+      return put(smallerSaved(saved), runs).pipe(
         concatMap(({ status, value, sent }) => {
           if (status === 409 && conflictsLeft > 0) {
             known = readChat(value, url);

@@ -19,7 +19,7 @@ afterEach(() => closing.splice(0).forEach((close) => close()));
 
 /** A service on a socket, and its users' devices. */
 async function startService(options?: ChatServiceOptions) {
-  const { handler } = createChatService(options);
+  const { handler, store } = createChatService(options);
   const server: Server = createServer(nodeListener(handler)).listen(0, '127.0.0.1');
   await new Promise((resolve) => server.once('listening', resolve));
   closing.push(
@@ -38,6 +38,7 @@ async function startService(options?: ChatServiceOptions) {
     url,
     fetches,
     faults,
+    runs: () => [...store.records.keys()],
     device(user: string) {
       const settings = { headers: { authorization: user }, fetch: countingFetch, retryDelay: 1 };
       const chats = remoteChats(url, settings);
@@ -98,6 +99,23 @@ describe('remoteChats', () => {
     await lastValueFrom(phone.chats.delete(id), { defaultValue: undefined });
     expect(await firstValueFrom(desk.chats.list())).toEqual({ chats: [] });
     await expect(lastValueFrom(phone.chats.open(id))).rejects.toMatchObject({ code: 'http', status: 404 });
+  });
+
+  it('deletes all runs of a chat whose oldest exchanges had no room at the service', async () => {
+    const service = await startService({ maxBytes: 2500 });
+    const { chats, open } = service.device('ann');
+    const id = crypto.randomUUID();
+    const { chat, errors } = open({ id });
+    for (const count of [1, 2, 3, 4, 5, 6]) {
+      chat.send(`Prompt ${count} ${count === 3 ? 'x'.repeat(3000) : ''}`); // the third has never room
+      await idle(chat, count);
+    }
+    const { saved } = await stored(chats.open(id), (text) => text.includes('Prompt 6') && hasEnded(text));
+    expect(saved.exchanges.length).toBeLessThan(4);
+    expect(errors).toEqual([]);
+    expect(service.runs()).toHaveLength(6);
+    await lastValueFrom(chats.delete(id), { defaultValue: undefined });
+    expect(service.runs()).toEqual([]);
   });
 
   it('merges what two devices write at once: both prompts and both answers stay', async () => {

@@ -1,20 +1,21 @@
-import { isJsonObject, isRecord, objectOrEmpty, tryParseJson, type JsonObject } from '../../core/json/json.js';
+import { asArray, isJsonObject, isRecord, objectOrEmpty, tryParseJson, type JsonObject } from '../../core/json/json.js';
 import { RequestError } from '../http/requestError.js';
 import { isUnguessable } from '../../transport/randomId.js';
+import type { ChatRecord } from './chatStore.js';
 
 const MAX_TITLE_LENGTH = 200;
 const DEFAULT_TITLE_LENGTH = 80;
 
 /** @throws RequestError 400 */
 export function readSave(text: string) {
-  const { version, saved, restore } = objectOrEmpty(tryParseJson(text));
+  const { version, saved, restore, runs } = objectOrEmpty(tryParseJson(text));
   const isVersion = typeof version === 'number' && Number.isSafeInteger(version) && version >= 0;
   if (!isVersion || !isJsonObject(saved) || !Array.isArray(saved['exchanges']) || saved['exchanges'].length === 0)
     throw new RequestError(
       400,
       'Send `version` and `saved`: what `save` of a conversation with a prompt has returned.',
     );
-  return { version, saved, restore: restore === true };
+  return { version, saved, restore: restore === true, runs: asArray(runs).filter(isUnguessable) };
 }
 
 /** @throws RequestError 400 */
@@ -54,11 +55,30 @@ export function promptOf({ exchanges }: JsonObject): string {
     .join('\n');
 }
 
+type ChatRuns = Pick<ChatRecord, 'saved' | 'earlierRuns'>;
+
 /** The runs of a chat, each once: also those that its page has lost, and those that it could not stop. */
-export const runsOf = ({ exchanges }: JsonObject): ReadonlySet<string> =>
-  new Set(
-    (Array.isArray(exchanges) ? exchanges : []).flatMap((exchange) => {
+export const runsOf = ({ saved, earlierRuns = [] }: ChatRuns): ReadonlySet<string> =>
+  new Set([
+    ...earlierRuns,
+    ...asArray(saved['exchanges']).flatMap((exchange) => {
       const { run, lost, stopping } = objectOrEmpty(exchange);
       return [run, objectOrEmpty(lost)['run'], stopping].filter(isUnguessable);
     }),
-  );
+  ]);
+
+const MAX_EARLIER_RUNS = 10_000;
+
+/**
+ * The runs that a chat has named, and that `saved` does not: those of exchanges for which there was no room.
+ *
+ * @throws RequestError 413
+ */
+export function earlierRuns(before: ChatRuns | undefined, saved: JsonObject, runs: readonly string[]) {
+  const named = runsOf({ saved });
+  const all = new Set([...(before ? runsOf(before) : []), ...runs]);
+  const earlier = [...all].filter((run) => !named.has(run));
+  if (earlier.length > MAX_EARLIER_RUNS)
+    throw new RequestError(413, `The chat has had ${earlier.length} more runs than it names. Begin another chat.`);
+  return { earlierRuns: earlier.length > 0 ? earlier : undefined };
+}

@@ -15,6 +15,8 @@ export interface ChatRecord extends Omit<ChatSummary, 'version'> {
   readonly expires?: number | undefined;
   /** What `save` of the conversation has returned. The page wrote it: only the page reads it. */
   readonly saved: JsonObject;
+  /** The runs of exchanges that were removed from `saved`, because there was no room: deleted with the chat. */
+  readonly earlierRuns?: readonly string[] | undefined;
 }
 
 export type StoredChat = Stored<ChatRecord>;

@@ -12,7 +12,7 @@ import { readBody } from '../http/readBody.js';
 import type { Client } from '../client.js';
 import { settled } from '../../core/settled.js';
 import { isUnguessable } from '../../transport/randomId.js';
-import { defaultTitle, promptOf, readSave, readTitle, runsOf, titleFrom } from './chatRequests.js';
+import { defaultTitle, earlierRuns, promptOf, readSave, readTitle, runsOf, titleFrom } from './chatRequests.js';
 
 /** Options of `keepChats`. `C` is the type of the user's own value for tools. */
 export interface KeepChatsOptions<C> {
@@ -53,7 +53,7 @@ const DELETES_IN_A_ROW = 256;
  * - `GET` lists the chats of the owner, latest change first, 100 at a time: `{ chats, next }`; `?cursor=` continues.
  * - `GET ?chat=ID` returns `{ id, title, updated, version, saved }`, or 404.
  * - `PUT ?chat=ID` with `{ version, saved }` replaces that version (0: a new chat), and returns the chat without
- *   `saved`. 409 with the chat, if there is another version; 404, if it was deleted.
+ *   `saved`. `runs` are those of exchanges that `saved` has no room for, to be deleted with the chat. 409 with the chat, if there is another version; 404, if it was deleted.
  * - `PATCH ?chat=ID` with `{ title }` renames it.
  * - `DELETE ?chat=ID` stops and deletes its runs, then the chat: 204, or 404. Its id stays known for 90 days, so that a
  *   device that was offline does not create it again; a `PUT` with `restore: true` does.
@@ -152,15 +152,15 @@ function saveChat<C>({
     const { id, client, chats } = request;
     return receive(request, maxBytes).pipe(
       map(readSave),
-      concatMap(({ version, saved, restore }) =>
+      concatMap(({ version, saved, restore, runs }) =>
         chats.find(id, client.owner).pipe(
           concatMap((before) => {
-            const updated = asyncScheduler.now();
+            const changed = { updated: asyncScheduler.now(), saved, ...earlierRuns(before?.record, saved, runs) };
             const isGone = before === undefined || isDeleted(before.record);
             if (!isGone && before.version !== version) return of(conflict(before));
-            if (!isGone) return put({ ...before.record, updated, saved }, version, request, false);
+            if (!isGone) return put({ ...before.record, ...changed }, version, request, false);
             if (version > 0 || (before && !restore)) throw notFound();
-            const record = { id, owner: client.owner, title: defaultTitle(promptOf(saved)), updated, saved };
+            const record = { id, owner: client.owner, title: defaultTitle(promptOf(saved)), ...changed };
             return concat(chats.requireRoom(client.owner, maxChats), put(record, before?.version ?? 0, request, true));
           }),
         ),
@@ -182,7 +182,7 @@ const removeChat: Answer<unknown> = ({ id, client: { owner }, service, chats }) 
   chats
     .retry(id, owner, ({ record, version }) =>
       concat(
-        from(runsOf(record.saved)).pipe(
+        from(runsOf(record)).pipe(
           bufferCount(DELETES_IN_A_ROW),
           concatMap((runs) =>
             from(runs).pipe(

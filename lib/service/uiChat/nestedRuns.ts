@@ -10,31 +10,46 @@ import type { ToolChunks } from './toolChunks.js';
 /** The events that change a view too often to send it with each. */
 const deltas: ReadonlySet<string> = new Set(['text', 'thinking', 'metadata']);
 
+interface InnerRun {
+  readonly fold: ViewFold;
+  view: JsonValue;
+  /** The events that are no deltas, and how many of them came after the last view that was sent. */
+  events: number;
+  unsent: number;
+}
+
+/** A view of a long run is sent again when a sixteenth of its events is new: else a call would cost all calls before it. */
+const SENT_PARTS = 16;
+
 /**
  * Translates the events of inner runs. `useChat` shows tool calls, but no runs within them: the view of an inner run is
  * the preliminary output of its call. An inner call that waits becomes a call of the message, so that the browser can
  * answer it. The input of a question is what a form needs.
  */
 export class NestedRuns {
-  private readonly folds = new Map<string, ViewFold>();
-  private readonly views = new Map<string, JsonValue>();
+  private readonly runs = new Map<string, InnerRun>();
 
   constructor(private readonly tools: ToolChunks) {}
 
+  /** Returns the view, if it is time to send it. */
   add({ id, event }: NestedEvent): JsonValue | undefined {
-    const fold = this.folds.get(id) ?? createViewFold(emptyView, id);
-    this.folds.set(id, fold);
-    const view = fold.add(event) as unknown as JsonValue;
-    this.views.set(id, view);
+    const run = this.runs.get(id) ?? { fold: createViewFold(emptyView, id), view: null, events: 0, unsent: 0 };
+    this.runs.set(id, run);
+    run.view = run.fold.add(event) as unknown as JsonValue;
     const inner = innermost(event, id);
     this.addCall(inner, id);
-    return deltas.has(inner.type) ? undefined : view;
+    if (deltas.has(inner.type)) return undefined;
+    run.events++;
+    run.unsent++;
+    if (run.unsent < Math.floor(run.events / SENT_PARTS)) return undefined;
+    run.unsent = 0;
+    return run.view;
   }
 
   /** The calls whose inner run waits for an answer, with its view. */
   waitingViews(waiting: readonly WaitingCall[]): ReadonlyMap<string, JsonValue> {
     const outer = waiting.flatMap(({ path }) => path?.[0] ?? []);
-    return new Map(outer.map((id) => [id, this.views.get(id) ?? null]));
+    return new Map(outer.map((id) => [id, this.runs.get(id)?.view ?? null]));
   }
 
   private addCall(event: KnownEvent, outer: string): void {

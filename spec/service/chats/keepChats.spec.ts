@@ -45,6 +45,8 @@ const savedWith = (prompt: string, run: string = newId()) => {
   return { version: 1, exchanges: [{ id: run, run, input: [message], messages: [], view }] };
 };
 
+const named = (...runs: readonly string[]) => ({ exchanges: runs.map((run) => ({ run })) });
+
 describe('keepChats', () => {
   it.each(stores)('writes, lists, opens, renames and deletes chats, with a store %s', async (_, create) => {
     const { send } = service({ chats: create() });
@@ -124,6 +126,49 @@ describe('keepChats', () => {
     await send('ann', 'PUT', `?chat=${id}`, { version: 0, saved: { version, exchanges: forged } });
     expect((await send('ann', 'DELETE', `?chat=${id}`)).status).toBe(204);
     expect([...store.records.keys()].sort()).toEqual([kept, ofBob].sort());
+  });
+
+  it.each<[string, (runs: readonly string[]) => readonly object[]]>([
+    ['the page has removed their exchanges', ([a = '', b = '']) => [{ saved: named(a, b) }, { saved: named(b) }]],
+    [
+      'their exchanges were removed one after the other',
+      ([a = '', b = '', c = '']) => [{ saved: named(a, b) }, { saved: named(b, c) }, { saved: named(c) }],
+    ],
+    [
+      'a run was lost, and one not stopped',
+      ([a = '', b = '', c = '']) => [
+        { saved: { exchanges: [{ run: a, lost: { run: b }, stopping: c }] } },
+        { saved: named('other') },
+      ],
+    ],
+    [
+      'no version with their exchange had room',
+      ([a = '', b = '']) => [{ saved: named(b), runs: [a, null, '../x'] }, { saved: named(b) }],
+    ],
+  ])('deletes all runs that a chat has had: %s', async (_, versions) => {
+    const { send, store } = service();
+    const runs = [newId(), newId(), newId()];
+    for (const run of runs) await send('ann', 'POST', '', { input: 'Mine' }, { 'x-run-id': run });
+    const id = newId();
+    const written = versions(runs);
+    for (const [version, body] of written.entries())
+      expect((await send('ann', 'PUT', `?chat=${id}`, { version, ...body })).status).toBe(200);
+    expect((await send('ann', 'DELETE', `?chat=${id}`)).status).toBe(204);
+    const kept = runs.filter((run) => !JSON.stringify(written).includes(run));
+    expect([...store.records.keys()].sort()).toEqual(kept.sort());
+  });
+
+  it('refuses a chat that has had more than 10,000 runs that it does not name', async () => {
+    const { send } = service();
+    const id = newId();
+    const put = (version: number, count: number) =>
+      send('ann', 'PUT', `?chat=${id}`, { version, saved: named(newId()), runs: Array.from({ length: count }, newId) });
+    expect((await put(0, 9_998)).status).toBe(200);
+    expect((await put(1, 1)).status).toBe(200); // with the run of the first version
+    expect(await put(2, 0)).toMatchObject({
+      status: 413,
+      value: { error: { message: expect.stringMatching(/10001 more runs/) } },
+    });
   });
 
   it('makes chats a part of the data of their owner', async () => {

@@ -156,3 +156,29 @@ describe('a call in the background that needs a person', () => {
     expect(callsIn(message)).toMatchObject([{ toolCallId: 'c1' }, { toolCallId: 'c1/p', state: 'approval-requested' }]);
   });
 });
+
+it('sends the view of a long inner run at intervals, so that its size grows with the calls', async () => {
+  const preliminary = async (count: number) => {
+    const calls = Array.from({ length: count }, (_, at) => toolCall('look', {}, `c${at}`));
+    const look = tool({ name: 'look', description: 'Looks.', execute: () => 'seen' });
+    const inner = createAgent({
+      model: scriptedModel(({ messages }) => (messages.length > 1 ? 'Done.' : calls)),
+      tools: [look],
+    });
+    const outer = createAgent({
+      model: scriptedModel(({ messages }) => (messages.length > 1 ? 'Done.' : [toolCall('job', { prompt: 'x' }, 'j')])),
+      tools: [agentTool(inner, { name: 'job', description: 'Works.' })],
+    });
+    const chunks = await lastValueFrom(outer.stream('Go').pipe(toUiMessageStream(), toArray()));
+    return chunks.flatMap((chunk) => ('preliminary' in chunk ? [JSON.stringify(chunk)] : []));
+  };
+  expect(await preliminary(2)).toHaveLength(12); // a short run: each event, but no deltas
+  const sizes: number[] = [];
+  for (const count of [200, 400]) {
+    const sent = await preliminary(count);
+    sizes.push(sent.join('').length);
+    expect(sent.at(-1)?.split('"seen"').length).toBeGreaterThan((count * 15) / 16);
+  }
+  const [small = 0, large] = sizes;
+  expect(large).toBeLessThan(2.4 * small);
+});
