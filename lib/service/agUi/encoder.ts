@@ -64,6 +64,7 @@ export class AgUiEncoder {
   private encode(event: StreamEvent): void {
     const known = asKnownEvent(event);
     const { messages } = this;
+    if (known.type !== 'toolCall' && known.type !== 'toolCallFragment') messages.correctCalls();
     switch (known.type) {
       case 'text':
         messages.addText(withoutPrefix(known));

@@ -21,6 +21,8 @@ export class MessageEncoder {
   private parent: string | undefined;
   private arriving = new Map<number | string, ArrivingCall>();
   private readonly indexes = new Map<string | undefined, number | string>();
+  /** Calls that were sent wrong, and have not ended. */
+  private readonly wrong: string[] = [];
   /** A client assumes that it has to answer such calls. */
   private readonly unanswered = new Set<string>();
   private readonly transcript: Transcript;
@@ -86,12 +88,17 @@ export class MessageEncoder {
     if (streamed === '') this.sendArguments(id, complete);
     const isSame = streamed === '' || streamed === complete || isSameJson(parseArguments(streamed), args);
     const wasRenamed = arriving?.isStarted === true && arriving.name !== name;
-    if (!isSame || wasRenamed) {
-      // The server repeats the arguments or wraps them: only a snapshot can correct what was sent.
+    if (isSame && !wasRenamed) this.send({ type: 'TOOL_CALL_END', toolCallId: id });
+    else {
       this.transcript.setCall(id, name, complete);
-      this.sendSnapshot();
+      this.wrong.push(id);
     }
-    this.send({ type: 'TOOL_CALL_END', toolCallId: id });
+  }
+
+  /** Corrects the calls of which a server has repeated or wrapped the arguments, and ends them. Call it after the last. */
+  correctCalls(): void {
+    if (this.wrong.length > 0) this.sendSnapshot(); // it has all messages: not one for each call
+    for (const toolCallId of this.wrong.splice(0)) this.send({ type: 'TOOL_CALL_END', toolCallId });
   }
 
   addResult(part: ToolResultPart): void {
@@ -131,6 +138,7 @@ export class MessageEncoder {
   }
 
   closeAll(): void {
+    this.correctCalls();
     this.closeText();
     this.closeReasoning();
     this.parent = undefined;

@@ -140,6 +140,25 @@ describe('toAgUi', () => {
     );
   });
 
+  it('toAgUi corrects all calls that a server has sent one after the other with one snapshot', () => {
+    const repeated = Array.from({ length: 20 }, (_, index): Step[] =>
+      ['{"x":1}', '{"x":1}{"x":1}'].map((text) => ({
+        type: 'toolCallFragment',
+        index,
+        id: `c${index}`,
+        name: 'add',
+        arguments: text,
+      })),
+    );
+    const events = convert(run(repeated.flat(), 'End.'));
+    const [snapshot, ...others] = ofType(events, 'MESSAGES_SNAPSHOT');
+    expect(others).toEqual([]);
+    const toolCalls = repeated.map((_, index) => ({ id: `c${index}`, function: { arguments: '{"x":1}' } }));
+    expect(snapshot?.messages).toMatchObject([question, { role: 'assistant', toolCalls }]);
+    expect(ofType(events, 'TOOL_CALL_END')).toHaveLength(20);
+    expect(sequenceProblem(events)).toBeUndefined();
+  });
+
   it('toAgUi answers a call that was cut off: a client would answer it otherwise', () => {
     const half: Step = { type: 'toolCallFragment', index: 0, id: 'c1', name: 'add', arguments: '{"x":' };
     const events = convert(run([half, { type: 'finish', reason: 'length' }]));
