@@ -1,4 +1,5 @@
-import { defer, identity, map, NEVER, takeUntil, timer, type MonoTypeOperatorFunction, type Observable } from 'rxjs';
+import { defer, identity, map, NEVER, takeUntil, throwError, timeout, timer } from 'rxjs';
+import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
 import { TimeoutError, type TimeoutPhase } from './timeoutError.js';
 import { MAX_TIMER_DELAY, requireNumber } from './options.js';
 
@@ -15,6 +16,10 @@ export function timeLimit<T>(phase: TimeoutPhase, limit = Infinity): MonoTypeOpe
   );
   return takeUntil(exceeded);
 }
+
+/** Fails if `who` has not answered after so many milliseconds. */
+export const answerWithin = <T>(who: string, first: number): MonoTypeOperatorFunction<T> =>
+  timeout({ first, with: () => throwError(() => new Error(`${who} has not answered for ${first / 1000} s.`)) });
 
 export const after = (milliseconds: number): Observable<unknown> =>
   milliseconds === Infinity ? NEVER : timer(Math.min(milliseconds, MAX_TIMER_DELAY));

@@ -1,6 +1,7 @@
 import { asyncScheduler, bufferCount, catchError, concat, concatMap, defer, from, map, mergeMap, of } from 'rxjs';
-import { subscribeOn, take, throwIfEmpty, timeout, type Observable, type ObservableInput } from 'rxjs';
+import { subscribeOn, take, throwIfEmpty, type Observable, type ObservableInput } from 'rxjs';
 import { requireNumber } from '../../core/options.js';
+import { answerWithin } from '../../core/timeLimit.js';
 import type { ChatPage } from '../../transport/chatSummary.js';
 import { PAUSE } from '../runs/allPages.js';
 import { ChatRecords, deletedMark, isDeleted, notFound } from './chatRecords.js';
@@ -125,7 +126,7 @@ function saveChat<C>({
     return defer(() => settled(title(promptOf(saved), client.context))).pipe(
       take(1),
       throwIfEmpty(() => new Error('The option `title` of keepChats has returned no title.')),
-      timeout({ first: TITLE_TIME }),
+      answerWithin('The option `title` of keepChats', TITLE_TIME),
       concatMap((chosen) => {
         const changed = titleFrom(chosen);
         if (changed === '') return of(chat);

@@ -1,4 +1,5 @@
-import { asyncScheduler, defer, retry, throwError, timeout, timer, type MonoTypeOperatorFunction } from 'rxjs';
+import { asyncScheduler, defer, retry, throwError, timer, type MonoTypeOperatorFunction } from 'rxjs';
+import { answerWithin } from '../../core/timeLimit.js';
 import { isEnded } from '../ports/isEnded.js';
 
 /** The longest delay between two attempts, in milliseconds. */
@@ -8,8 +9,8 @@ const MAX_DELAY = 2000;
 const ANSWER_TIME = 8000;
 
 /** Without a limit, a reader would wait for ever for a connection that is open and silent, as after a failover. */
-export const requireAnswer = <T>(first = ANSWER_TIME): MonoTypeOperatorFunction<T> =>
-  timeout({ first, with: () => throwError(() => new Error(`The database has not answered for ${first / 1000} s.`)) });
+export const requireDatabase = <T>(first = ANSWER_TIME): MonoTypeOperatorFunction<T> =>
+  answerWithin('The database', first);
 
 /** Subscribes again while a database cannot be reached. A statement that failed so may have been executed. */
 export function retryUnreachable<T>(

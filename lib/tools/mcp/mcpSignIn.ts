@@ -1,10 +1,11 @@
 import type { OAuthClientProvider } from '@modelcontextprotocol/client';
-import { asyncScheduler, defer, EMPTY, identity, lastValueFrom, noop, of, timeout } from 'rxjs';
+import { asyncScheduler, defer, EMPTY, identity, lastValueFrom, noop, of } from 'rxjs';
 import { nonEmptyString, objectOrEmpty, tryParseJson } from '../../core/json/json.js';
 import { readStream } from '../../protocol/post.js';
 import { readBeginning } from '../../protocol/readBeginning.js';
 import { findSecrets, replaceRanges, secretsOf, spellings } from '../../protocol/secrets.js';
 import { settled } from '../../core/settled.js';
+import { answerWithin } from '../../core/timeLimit.js';
 import { KnownSecrets } from './knownSecrets.js';
 
 /** What connects the sign-in of a user with the transport and the tools of an MCP server. */
@@ -155,7 +156,9 @@ function shareRefresh(provider: OAuthClientProvider, fetch: typeof globalThis.fe
     if (latest?.refreshToken === refreshToken) return latest.response.clone();
     const shared =
       refreshing.get(refreshToken) ??
-      lastValueFrom(defer(send).pipe(timeout({ first: PENDING_TIME })), { defaultValue: Response.error() })
+      lastValueFrom(defer(send).pipe(answerWithin('The authorisation server', PENDING_TIME)), {
+        defaultValue: Response.error(),
+      })
         .then(async (response) => {
           const tokens = response.ok ? objectOrEmpty(tryParseJson(await response.clone().text())) : {};
           const accessToken = nonEmptyString(tokens['access_token']);

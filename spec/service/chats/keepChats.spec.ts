@@ -264,7 +264,7 @@ describe('keepChats', () => {
       expect(answer).toBeUndefined();
       await jest.advanceTimersByTimeAsync(1000);
       expect(await written).toMatchObject({ status: 200, value: { title: 'Oslo', version: 1 } });
-      expect(errors).toMatchObject([{ name: 'TimeoutError' }]);
+      expect(errors).toMatchObject([{ message: 'The option `title` of keepChats has not answered for 20 s.' }]);
     } finally {
       jest.useRealTimers();
     }

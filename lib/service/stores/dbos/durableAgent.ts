@@ -11,7 +11,7 @@ import type { RunLog } from '../../ports/runLog.js';
 import type { RunPlan } from '../../runs/executeRun.js';
 import type { RunStore } from '../../ports/runStore.js';
 import { randomId } from '../../../transport/randomId.js';
-import { requireAnswer } from '../retryUnreachable.js';
+import { requireDatabase } from '../retryUnreachable.js';
 import { DEFAULT_QUEUE, DEFAULT_VERSION, WORKFLOW, type DurableNames, type DurableQueue } from './engine.js';
 
 /** Options of `durableAgent`. */
@@ -50,7 +50,7 @@ export function durableAgent<C extends JsonValue | undefined = undefined>(
     defer(() => {
       const workflow = { workflowName: WORKFLOW, queueName: queue, workflowID: id, appVersion: version, priority };
       return from(client.enqueue(workflow, ...([id, context ?? null] as never[])));
-    }).pipe(requireAnswer(), explainMissing, ignoreElements());
+    }).pipe(requireDatabase(), explainMissing, ignoreElements());
 
   const runRemotely = (
     record: RunPlan['record'],

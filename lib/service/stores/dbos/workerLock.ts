@@ -1,7 +1,7 @@
 import { concat, concatMap, defer, EMPTY, exhaustMap, first, from, ignoreElements, interval, map } from 'rxjs';
 import { merge, Observable, repeat } from 'rxjs';
 import type { PostgresClient } from '../postgres/client.js';
-import { requireAnswer } from '../retryUnreachable.js';
+import { requireDatabase } from '../retryUnreachable.js';
 
 /** A connection of its own to PostgreSQL: what `new Client(...)` of `pg` returns. */
 export interface LockClient extends PostgresClient {
@@ -35,7 +35,7 @@ export const holdWorkerLock = <T>(
     client.on('end', () => fail(new Error('The connection that holds the lock of the worker has ended.')));
     const query = (text: string, worker: string) =>
       defer(() => from(client.query(`select ${text}($1, hashtext($2)) as done`, [CLASS, worker]))).pipe(
-        requireAnswer(SILENCE),
+        requireDatabase(SILENCE),
         map(({ rows }) => (rows[0] as { readonly done: boolean } | undefined)?.done === true),
       );
     const lock: WorkerLock = {

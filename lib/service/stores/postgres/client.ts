@@ -1,6 +1,6 @@
 import { catchError, defer, from, map, type MonoTypeOperatorFunction, type Observable } from 'rxjs';
 import { isRecord } from '../../../core/json/json.js';
-import { requireAnswer, retryUnreachable } from '../retryUnreachable.js';
+import { requireDatabase, retryUnreachable } from '../retryUnreachable.js';
 
 /**
  * A connection to PostgreSQL, or a pool of them. `Pool` and `Client` of `pg` and PGlite have this function; for
@@ -24,7 +24,7 @@ export const DEFAULT_RETRY_TIME = 30_000;
 
 export const rowsOf = <Row>(client: PostgresClient, text: string, values: unknown[]): Observable<readonly Row[]> =>
   defer(() => from(client.query(text, values))).pipe(
-    requireAnswer(),
+    requireDatabase(),
     map(({ rows }) => rows as readonly Row[]),
     catchError((thrown: unknown) => {
       throw codeOf(thrown) === UNDEFINED_TABLE ? missingTables(thrown) : thrown;

@@ -1,5 +1,5 @@
 import { defer, from, type MonoTypeOperatorFunction, type Observable } from 'rxjs';
-import { requireAnswer, retryUnreachable } from '../retryUnreachable.js';
+import { requireDatabase, retryUnreachable } from '../retryUnreachable.js';
 
 /**
  * A connection to Redis 6.2 or newer. A client of `redis` has this function; for ioredis, pass
@@ -18,7 +18,7 @@ export const evaluate = (
   values: readonly (string | number)[],
 ): Observable<unknown> =>
   defer(() => from(client.sendCommand(['EVAL', text, String(keys.length), ...keys, ...values.map(String)]))).pipe(
-    requireAnswer(),
+    requireDatabase(),
   );
 
 /** A script that failed so may have been executed. */
