@@ -1,5 +1,6 @@
 import { asArray, isJsonObject, objectOrEmpty, omit } from './json/json.js';
 import type { JsonObject, JsonSchema, JsonValue } from './json/json.js';
+import { resolveReference } from './json/reference.js';
 
 /** No API accepts these keywords at the root of a tool's parameters. */
 const rootKeywords = ['$ref', 'allOf', 'anyOf', 'oneOf', 'enum', 'const', 'not', 'if', 'then', 'else'] as const;
@@ -89,24 +90,4 @@ function joinSchemas(schemas: readonly JsonValue[]): JsonValue {
   const constants = unique.map((schema) => (isJsonObject(schema) ? schema['const'] : undefined));
   const isText = constants.every((value) => typeof value === 'string');
   return isText ? { type: 'string', enum: constants } : { anyOf: unique };
-}
-
-/** A text that is not encoded is itself. */
-export function decode(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
-}
-
-export function resolveReference(reference: JsonValue | undefined, root: JsonSchema): JsonObject | undefined {
-  if (typeof reference !== 'string' || !reference.startsWith('#')) return undefined;
-  let found: JsonValue | undefined = root;
-  for (const segment of reference.slice(1).split('/').slice(1)) {
-    const key = decode(segment).replaceAll('~1', '/').replaceAll('~0', '~');
-    if (typeof found !== 'object' || found === null || !Object.hasOwn(found, key)) return undefined;
-    found = (found as JsonObject)[key];
-  }
-  return isJsonObject(found) ? found : undefined;
 }

@@ -1,5 +1,5 @@
 import { base64 } from '../core/message.js';
-import { decode } from '../core/objectRoot.js';
+import { decode } from '../core/uri.js';
 
 export const replacement = '[key]';
 

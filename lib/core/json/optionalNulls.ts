@@ -1,4 +1,5 @@
 import { asArray, isJsonObject, type JsonObject, type JsonSchema, type JsonValue } from './json.js';
+import { resolveReference } from './reference.js';
 
 /** Strict modes send optional properties as nullable, and several models write null without one. */
 export function omitOptionalNulls(value: JsonValue, schema: JsonSchema): JsonValue {
@@ -36,7 +37,7 @@ function reach(
   for (const { $ref, ...others } of reached) {
     const found =
       typeof $ref === 'string'
-        ? [resolveReference(root, $ref) ?? {}]
+        ? [resolveReference($ref, root) ?? {}]
         : keywords.flatMap((keyword) => asArray(others[keyword]));
     for (const each of found) reached.add(isJsonObject(each) ? each : {});
   }
@@ -57,17 +58,4 @@ function isNullable(schema: JsonObject): boolean {
   if ('const' in schema) return schema['const'] === null;
   const { type } = schema;
   return type === undefined || asArray(type).includes('null');
-}
-
-function resolveReference(root: JsonSchema, reference: string): JsonValue | undefined {
-  if (!reference.startsWith('#')) return undefined;
-  const keys = reference
-    .slice(1)
-    .split('/')
-    .filter((key) => key !== '')
-    .map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'));
-  return keys.reduce<JsonValue | undefined>(
-    (node, key) => (isJsonObject(node) && Object.hasOwn(node, key) ? node[key] : undefined),
-    root,
-  );
 }

@@ -1,6 +1,7 @@
 import { schemaError } from '../../core/errors.js';
 import { asArray, isJsonObject, omit, type JsonObject, type JsonSchema, type JsonValue } from '../../core/json/json.js';
-import { list, resolveReference } from '../../core/objectRoot.js';
+import { resolveReference } from '../../core/json/reference.js';
+import { list } from '../../core/objectRoot.js';
 import { describeConstraints, mapSubschemas, mapValues } from './mapSchema.js';
 
 /** Without OpenAI's strict mode (`strictSchema`). */

@@ -37,6 +37,16 @@ describe('omitOptionalNulls', () => {
     });
   });
 
+  it.each(['#/$defs/a node', '#/$defs/a%20node', '#/$defs/a~1node', '#/anyOf/0'])(
+    'omitOptionalNulls follows the reference %s',
+    (reference) => {
+      const node = { type: 'object', properties: { n: { type: 'string' } } };
+      const properties = { at: { $ref: reference } };
+      const schema = { type: 'object', properties, anyOf: [node], $defs: { 'a node': node, 'a/node': node } };
+      expect(omitOptionalNulls({ at: { n: null } }, schema)).toEqual({ at: {} });
+    },
+  );
+
   it('omitOptionalNulls ends for a schema that only refers to itself', () => {
     expect(omitOptionalNulls({ a: null }, { $ref: '#' })).toEqual({ a: null });
     expect(omitOptionalNulls({ a: null }, { anyOf: [{ $ref: '#' }] })).toEqual({ a: null });
