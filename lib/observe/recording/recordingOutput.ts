@@ -5,7 +5,7 @@ import { requireNumber } from '../../core/options.js';
 import { spellings } from '../../protocol/secrets.js';
 import { RECORDING_VERSION, type DeltasEntry, type RecordingEntry } from './entries.js';
 import { maskContent } from './maskContent.js';
-import { hasSplitText, redactEntry, secretsIn } from './redactTexts.js';
+import { hasSplitText, MAX_TAIL_LENGTH, openTail, redactEntry, secretsIn } from './redactTexts.js';
 import { wholeTime } from './wholeTime.js';
 import { isRecord } from '../../core/json/json.js';
 
@@ -100,12 +100,13 @@ export class RecordingOutput {
     // The start of a run is recorded in any case.
     const limit = entry.type === 'start' ? Math.min(maxLineLength, this.maxLength) : maxLineLength;
     const line = stringifyEntry(entry);
-    const isPlain = this.hasContent && line.length <= limit && !hasSplitText(entry);
+    const isLong = line.length > limit;
+    const isPlain = this.hasContent && !isLong && !hasSplitText(entry);
     if (isPlain && secretsIn(line, secrets).length === 0) return [line];
-    const plain = JSON.parse(line) as RecordingEntry;
+    const plain = isLong ? withoutMiddle(entry, secrets) : (JSON.parse(line) as RecordingEntry);
     const clean = redactEntry(this.hasContent ? plain : maskContent(plain), secrets);
-    const cleanLine = JSON.stringify(clean);
-    return [cleanLine.length <= limit ? cleanLine : cutEntry(clean, limit)];
+    const cleanLine = isLong ? undefined : JSON.stringify(clean);
+    return [cleanLine !== undefined && cleanLine.length <= limit ? cleanLine : cutEntry(clean, limit)];
   }
 
   private linesOfDeltas(entry: DeltasEntry): readonly string[] {
@@ -144,14 +145,16 @@ function representable(value: unknown, parents: readonly object[]): unknown {
 }
 
 interface Cut {
-  readonly text: number;
+  readonly text: (text: string) => string;
   readonly items: number;
 }
 
+const MAX_TEXT = 1000;
+
 const cuts: readonly Cut[] = [
-  { text: 1000, items: Infinity },
-  { text: 1000, items: 100 },
-  { text: 100, items: 20 },
+  { text: cutText(MAX_TEXT), items: Infinity },
+  { text: cutText(MAX_TEXT), items: 100 },
+  { text: cutText(100), items: 20 },
 ];
 
 function cutEntry(entry: RecordingEntry, limit: number): string {
@@ -163,17 +166,32 @@ function cutEntry(entry: RecordingEntry, limit: number): string {
 }
 
 function cutValue(value: unknown, cut: Cut): unknown {
-  if (typeof value === 'string') return cutText(value, cut.text);
+  if (typeof value === 'string') return cut.text(value);
   if (Array.isArray(value)) return value.slice(0, cut.items).map((item) => cutValue(item, cut));
   if (!isRecord(value)) return value;
   const fields = Object.entries(value).slice(0, cut.items);
-  return Object.fromEntries(fields.map(([field, inner]) => [cutText(field, cut.text), cutValue(inner, cut)]));
+  return Object.fromEntries(fields.map(([field, inner]) => [cut.text(field), cutValue(inner, cut)]));
 }
 
-const cutText = (text: string, length: number): string =>
-  text.length > length
-    ? `${text.slice(0, length)}... (${text.length - length} more characters were not recorded)`
-    : text;
+function cutText(length: number): Cut['text'] {
+  return (text) =>
+    text.length > length
+      ? `${text.slice(0, length)}... (${text.length - length} more characters were not recorded)`
+      : text;
+}
+
+/** A secret is searched where a text will be cut, and where the next text may continue it. The middle becomes blanks. */
+const withoutMiddle = (entry: RecordingEntry, secrets: readonly string[]) =>
+  cutValue(representable(entry, []), { text: (text) => blankMiddle(text, secrets), items: Infinity }) as RecordingEntry;
+
+const MAX_HEAD = MAX_TEXT + MAX_TAIL_LENGTH;
+
+function blankMiddle(text: string, secrets: readonly string[]): string {
+  if (text.length < 2 * MAX_HEAD) return text;
+  const head = text.slice(0, MAX_HEAD);
+  const end = openTail(head, secrets);
+  return head.slice(0, end) + ' '.repeat(text.length - end - MAX_TAIL_LENGTH) + text.slice(-MAX_TAIL_LENGTH);
+}
 
 function stubOf(entry: RecordingEntry): object {
   const stub = Object.entries(entry).map(([field, value]: [string, unknown]): [string, unknown] => {

@@ -151,7 +151,7 @@ export function redactTexts(texts: readonly string[], found: readonly Redacted[]
 }
 
 /** Characters at the end of a text that are kept back because a secret may begin there. */
-const MAX_TAIL_LENGTH = 16_384;
+export const MAX_TAIL_LENGTH = 16_384;
 
 const openEscape = /\\(?:u(?:0(?:0(?:[2-7])?)?)?)?$/i;
 

@@ -183,6 +183,42 @@ describe('record', () => {
     expect(JSON.stringify(chunk)).toMatch(/"text":"y{1000}\.\.\. \(4000 more characters were not recorded\)"/);
   });
 
+  const longSecret = `of ${'s'.repeat(5000)} mine`;
+  it.each([
+    [
+      'the cut is within a secret',
+      `${'y'.repeat(990)}my own password${'z'.repeat(30_000)}`,
+      /"y{990}\[key\]z{5}\.\.\. \(/,
+    ],
+    ['a text is nothing but secrets', 'my own password '.repeat(3000), /"(\[key\] )+\[key\.\.\. \(/],
+    ['a text is nothing but long secrets', longSecret.repeat(10), /"(\[key\]){3} +\.\.\. \(/],
+    [
+      'a secret is longer than what is kept',
+      `${'y'.repeat(900)}${longSecret}${'z'.repeat(30_000)}`,
+      /"y{900}\[key\]z{95}\.\.\. \(/,
+    ],
+  ])('record removes secrets before it cuts a text: %s', (_, text, expected) => {
+    const secrets = ['my own password', longSecret];
+    const lines = recordOutput([toolCall('x', { text })], { maxLineLength: 2000, secrets });
+    const chunk = JSON.stringify(entriesOf(lines).find((entry) => entry.type === 'chunk'));
+    expect(chunk).toMatch(expected);
+    expect(chunk).not.toMatch(/my own|s{9}/);
+  });
+
+  it('record removes a secret that begins in a long text and ends in the next one', () => {
+    const texts = [`${'y'.repeat(40_000)}my own `, `password${'z'.repeat(40_000)}`];
+    const lines: string[] = [];
+    const model = record(scriptedModel(['Hi']), (line) => lines.push(line), {
+      maxLineLength: 5000,
+      secrets: ['my own password'],
+    });
+    const parts = texts.map((text) => ({ type: 'text', text }) as const);
+    inVirtualTime(() => model.stream({ messages: [{ role: 'user', parts }] }));
+    const written = JSON.stringify(entriesOf(lines).find(({ type }) => type === 'request'));
+    expect(written).toMatch(/"text":"z{1000}\.\.\. \(/);
+    expect(written).not.toMatch(/my own|password/);
+  });
+
   it('record writes no line that is longer than its limit, whatever makes it long', () => {
     const texts = Array.from({ length: 1000 }, () => 'word ');
     const list = Array.from({ length: 10_000 }, (_, index) => index); // record.slow.spec.ts: ten times as many
