@@ -180,7 +180,7 @@ function cutText(length: number): Cut['text'] {
       : text;
 }
 
-/** A secret is searched where a text will be cut, and where the next text may continue it. The middle becomes blanks. */
+/** Secrets are searched where a text is cut, and where the next text may continue one. The middle becomes blanks. */
 const withoutMiddle = (entry: RecordingEntry, secrets: readonly string[]) =>
   cutValue(representable(entry, []), { text: (text) => blankMiddle(text, secrets), items: Infinity }) as RecordingEntry;
 

@@ -95,9 +95,9 @@ export class MessageEncoder {
     }
   }
 
-  /** Corrects the calls of which a server has repeated or wrapped the arguments, and ends them. Call it after the last. */
+  /** Corrects all calls of which a server has repeated or wrapped the arguments with one snapshot, and ends them. */
   correctCalls(): void {
-    if (this.wrong.length > 0) this.sendSnapshot(); // it has all messages: not one for each call
+    if (this.wrong.length > 0) this.sendSnapshot();
     for (const toolCallId of this.wrong.splice(0)) this.send({ type: 'TOOL_CALL_END', toolCallId });
   }
 

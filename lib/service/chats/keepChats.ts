@@ -53,8 +53,9 @@ const DELETES_IN_A_ROW = 256;
  *
  * - `GET` lists the chats of the owner, latest change first, 100 at a time: `{ chats, next }`; `?cursor=` continues.
  * - `GET ?chat=ID` returns `{ id, title, updated, version, saved }`, or 404.
- * - `PUT ?chat=ID` with `{ version, saved }` replaces that version (0: a new chat), and returns the chat without
- *   `saved`. `runs` are those of exchanges that `saved` has no room for, to be deleted with the chat. 409 with the chat, if there is another version; 404, if it was deleted.
+ * - `PUT ?chat=ID` with `{ version, saved, runs }` replaces that version (0: a new chat), and returns the chat without
+ *   `saved`. The `runs` of exchanges for which `saved` has no room are deleted with the chat. 409 with the chat, if
+ *   there is another version; 404, if it was deleted.
  * - `PATCH ?chat=ID` with `{ title }` renames it.
  * - `DELETE ?chat=ID` stops and deletes its runs, then the chat: 204, or 404. Its id stays known for 90 days, so that a
  *   device that was offline does not create it again; a `PUT` with `restore: true` does.

@@ -18,7 +18,7 @@ interface InnerRun {
   unsent: number;
 }
 
-/** A view of a long run is sent again when a sixteenth of its events is new: else a call would cost all calls before it. */
+/** A long view is sent again when a sixteenth of its events is new: a call must not cost all calls before it. */
 const SENT_PARTS = 16;
 
 /**
