@@ -7,7 +7,8 @@ import { smallerSaved, type ReportError } from './smallerSaved.js';
 import { HttpError, optionsError } from '../core/errors.js';
 import { isRecord, objectOrEmpty, tryParseJson } from '../core/json/json.js';
 import type { ChatPage, ChatSummary } from '../transport/chatSummary.js';
-import { addressOf, createRetryDelay, pageFetch, requireReconnection, statusError } from '../transport/pageFetch.js';
+import { addressOf, createRetryDelay, makeClient, pageFetch } from '../transport/pageFetch.js';
+import { requireReconnection, statusError } from '../transport/pageFetch.js';
 import type { RunRequest } from '../transport/fromServerSentEvents.js';
 import { reportRejection } from '../core/reportUnhandled.js';
 
@@ -95,7 +96,10 @@ const MAX_CONFLICTS = 10;
  * `onError` (default: nothing is called), `fetch`.
  * @returns The chats. An Observable fails with an HttpError, or a ConnectionError if the service cannot be reached.
  */
-export function remoteChats(url: string, options: RemoteChatsOptions = {}): RemoteChats {
+export const remoteChats = (url: string, options: RemoteChatsOptions = {}): RemoteChats =>
+  makeClient((made) => createRemoteChats(url, made), options);
+
+function createRemoteChats(url: string, options: RemoteChatsOptions): RemoteChats {
   requireReconnection(options);
 
   const request: ChatRequest = (method, query, body, handled) =>
