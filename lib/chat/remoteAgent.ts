@@ -15,7 +15,7 @@ import { fileAddress, filesIn, MAX_PROMPT_BYTES } from '../transport/runFiles.js
 import { textsOf } from '../operators/view/view.js';
 import { requireNumber } from '../core/options.js';
 import type { Message } from '../core/message.js';
-import { addressOf, contentTypeError, createRetryDelay, pageFetch } from '../transport/pageFetch.js';
+import { addressOf, contentTypeError, createRetryDelay, makeClient, pageFetch } from '../transport/pageFetch.js';
 import { requireReconnection, SERVER, statusError, type PageRequestOptions } from '../transport/pageFetch.js';
 import type { WaitingPage, WaitingRun } from '../transport/waitingRun.js';
 import type { FromServerSentEventsOptions, RunRequest } from '../transport/fromServerSentEvents.js';
@@ -56,9 +56,12 @@ const UNKNOWN_COUNT = 8;
  * `maxBodyBytes` (default: 20 MiB), `fetch`.
  * @returns The agent.
  */
-export function remoteAgent(
+export const remoteAgent = (url: string, options: RemoteAgentOptions = {}): ConversationAgent =>
+  makeClient((made) => createRemoteAgent(url, made), options);
+
+function createRemoteAgent(
   url: string,
-  { headers, maxBodyBytes = MAX_PROMPT_BYTES, ...options }: RemoteAgentOptions = {},
+  { headers, maxBodyBytes = MAX_PROMPT_BYTES, ...options }: RemoteAgentOptions,
 ): ConversationAgent {
   requireReconnection(options);
   requireNumber('maxBodyBytes', maxBodyBytes, 0);

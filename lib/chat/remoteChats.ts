@@ -7,26 +7,17 @@ import { smallerSaved, type ReportError } from './smallerSaved.js';
 import { HttpError, optionsError } from '../core/errors.js';
 import { isRecord, objectOrEmpty, tryParseJson } from '../core/json/json.js';
 import type { ChatPage, ChatSummary } from '../transport/chatSummary.js';
-import { addressOf, createRetryDelay, pageFetch, requireReconnection, statusError } from '../transport/pageFetch.js';
-import type { RunRequest } from '../transport/fromServerSentEvents.js';
+import { addressOf, createRetryDelay, makeClient, pageFetch } from '../transport/pageFetch.js';
+import { requireReconnection, statusError, type PageRequestOptions } from '../transport/pageFetch.js';
 import { reportRejection } from '../core/reportUnhandled.js';
 
 /** Options of `remoteChats`. */
-export interface RemoteChatsOptions extends Pick<RunRequest, 'headers'> {
-  /** How many times a request is tried again after a broken connection or a status of 429 or 5xx. Default: 5. */
-  readonly retries?: number | undefined;
-  /**
-   * The delay before the first retry, in milliseconds; it doubles each time, up to 30 s, and up to half of it is left
-   * out at random. Default: 1000.
-   */
-  readonly retryDelay?: number | undefined;
+export interface RemoteChatsOptions extends PageRequestOptions {
   /**
    * Called with the error of a chat that is too large for the service (413). `keep` then writes its newest exchanges
    * without their files, as far as they fit. Default: nothing is called.
    */
   readonly onError?: ReportError | undefined;
-  /** Default: the global `fetch`. */
-  readonly fetch?: typeof fetch | undefined;
 }
 
 /** A chat with its content. */
@@ -95,7 +86,10 @@ const MAX_CONFLICTS = 10;
  * `onError` (default: nothing is called), `fetch`.
  * @returns The chats. An Observable fails with an HttpError, or a ConnectionError if the service cannot be reached.
  */
-export function remoteChats(url: string, options: RemoteChatsOptions = {}): RemoteChats {
+export const remoteChats = (url: string, options: RemoteChatsOptions = {}): RemoteChats =>
+  makeClient((made) => createRemoteChats(url, made), options);
+
+function createRemoteChats(url: string, options: RemoteChatsOptions): RemoteChats {
   requireReconnection(options);
 
   const request: ChatRequest = (method, query, body, handled) =>

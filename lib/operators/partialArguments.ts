@@ -4,7 +4,8 @@ import { createOperator, type OperatorHandlers } from '../core/createOperator.js
 import type { StreamEvent, ToolCallEvent } from '../core/event.js';
 import { asKnownEvent } from '../core/eventGuards.js';
 import { isSameJson } from '../core/json/equal.js';
-import { isJsonObject, type JsonObject } from '../core/json/json.js';
+import { isJsonObject, type JsonObject, type JsonValue } from '../core/json/json.js';
+import { setField } from '../core/json/merge.js';
 import { createPartialJson, type DeepPartial } from '../core/json/partialJson.js';
 import type { Tool } from '../core/tool.js';
 import { SnapshotPacer, type Growing } from './snapshotPacer.js';
@@ -123,7 +124,7 @@ class GrowingCall implements Growing {
   private readonly json = createPartialJson();
   private id: string | undefined;
   private name: string | undefined;
-  private object: JsonObject | undefined; // for servers that send arguments as an object
+  private object: Record<string, JsonValue> | undefined; // for servers that send arguments as an object
   private hasEnded = false;
   private lastSnapshot: JsonObject | undefined;
   private lastId: string | undefined;
@@ -140,7 +141,8 @@ class GrowingCall implements Growing {
     this.id = id ?? this.id;
     this.name = name ?? this.name;
     if (typeof args === 'string') this.json.push(args);
-    else if (args) this.object = { ...this.object, ...args };
+    // In place: a copy for each fragment would be quadratic.
+    else if (args) for (const [field, value] of Object.entries(args)) setField((this.object ??= {}), field, value);
     if (!this.hasEnded) this.pacer.grown();
   }
 
@@ -163,7 +165,7 @@ class GrowingCall implements Growing {
   }
 
   emitSnapshot(): void {
-    const current = this.object ?? this.json.snapshot();
+    const current = this.object ? { ...this.object } : this.json.snapshot();
     this.emit(isJsonObject(current) ? current : (this.lastSnapshot ?? {}));
   }
 

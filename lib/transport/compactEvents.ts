@@ -223,7 +223,8 @@ function restoreEvent(compact: CompactEvent, emitted: Emitted): StreamEvent {
   switch (known.type) {
     case 'message': {
       // A part of a kind that this page does not know was not kept: it is left out.
-      const parts = (known.message.parts as readonly CompactPart[]).flatMap((part) => restorePart(part, emitted) ?? []);
+      const rest = { from: 0 };
+      const parts = (known.message.parts as readonly CompactPart[]).flatMap((part) => restorePart(part, emitted, rest));
       return { ...known, message: { ...known.message, parts } } as StreamEvent;
     }
     case 'toolStart':
@@ -245,12 +246,16 @@ function restoreEvent(compact: CompactEvent, emitted: Emitted): StreamEvent {
   }
 }
 
-function restorePart(part: CompactPart, { text, parts }: Emitted): unknown {
+/** Nothing for a text that overlaps the one before it: many copies of a long text would not fit into the memory. */
+function restorePart(part: CompactPart, { text, parts }: Emitted, rest: { from: number }): readonly unknown[] {
   if ('range' in part) {
     const { range, ...others } = part;
-    return { ...others, text: text.toString().slice(...range) };
+    if (!(range[0] >= rest.from)) return [];
+    const restored = text.toString().slice(...range);
+    rest.from = Number(range[0]) + restored.length;
+    return [{ ...others, text: restored }];
   }
-  if (part.type !== 'emitted') return part;
+  if (part.type !== 'emitted') return [part];
   const restored = parts.get(part.key);
-  return restored && { ...restored, ...pickProviderData(part) };
+  return restored ? [{ ...restored, ...pickProviderData(part) }] : [];
 }

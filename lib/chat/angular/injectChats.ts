@@ -90,12 +90,12 @@ export function injectChats({ chats: remote, refresh = 30_000, ...settings }: In
   const page = injectPageStorage(settings.storage);
   const { key, source, end, guard } = injectSession('chats');
   const chats: RemoteChats = {
-    list: (cursor) => guard(remote.list(cursor)),
-    open: (id) => guard(remote.open(id)),
-    rename: (id, title) => guard(remote.rename(id, title)),
-    delete: (id) => guard(remote.delete(id)),
-    restore: (id, saved) => guard(remote.restore(id, saved)),
-    keep: (chat, opened) => guard(remote.keep(chat, opened)),
+    list: (cursor) => guard(remote, (own) => own.list(cursor)),
+    open: (id) => guard(remote, (own) => own.open(id)),
+    rename: (id, title) => guard(remote, (own) => own.rename(id, title)),
+    delete: (id) => guard(remote, (own) => own.delete(id)),
+    restore: (id, saved) => guard(remote, (own) => own.restore(id, saved)),
+    keep: (chat, opened) => guard(remote, (own) => own.keep(chat, opened)),
   };
   const index = createChatIndex(page.storage, { key, source, end }, page.fail);
   const copyKey = (id: string) => `chat ${id}`;

@@ -20,6 +20,7 @@ import { persist } from '../persist.js';
 import type { SavedConversation } from '../savedConversation.js';
 import type { ToolCallView, ViewStatus } from '../../operators/view/view.js';
 import type { Input } from '../../core/input.js';
+import { whileCurrent } from '../../transport/pageFetch.js';
 import { isBusy } from './busy.js';
 import { injectPageStorage, type ConversationStorage } from './pageStorage.js';
 import { perFrame } from './perFrame.js';
@@ -124,11 +125,15 @@ export function createInjected(
     subscription.unsubscribe(); // before the new value is read, `persist` adds what another tab has overwritten
     revision.update((count) => count + 1);
   };
-  const current = computed(() => {
+  const current = computed((): { readonly name: string | undefined; readonly chat: Conversation } => {
     revision();
     const name = currentKey();
     const saved = store && name !== undefined ? store.storage?.getItem(name) : settings.saved;
-    return untracked(() => ({ name, chat: conversation(agent, { ...settings, saved }) }));
+    return untracked(() => {
+      const isCurrent = () => untracked(current) === shown; // also before Angular has run the effect
+      const shown = { name, chat: conversation(whileCurrent(agent, isCurrent), { ...settings, saved }) };
+      return shown;
+    });
   });
   const latest = signal<{ readonly of: Conversation; readonly view: ConversationView } | undefined>(undefined);
   let connected: Conversation | undefined;

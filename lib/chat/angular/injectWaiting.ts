@@ -1,6 +1,6 @@
 import { computed, DestroyRef, inject, linkedSignal, NgZone, PLATFORM_ID, type Signal } from '@angular/core';
 import { takeUntilDestroyed, toObservable } from '@angular/core/rxjs-interop';
-import { catchError, defer, EMPTY, finalize, map, merge, NEVER, Subject, type Observable } from 'rxjs';
+import { catchError, EMPTY, finalize, map, merge, NEVER, Subject, type Observable } from 'rxjs';
 import type { CallAnswers, Decision } from '../../core/approval.js';
 import { omitUndefined, type JsonValue } from '../../core/json/json.js';
 import { requireNumber } from '../../core/options.js';
@@ -63,25 +63,24 @@ export function injectWaiting({ agent = injectAgent(), refresh = 30_000 }: Injec
   const changed = new Subject<void>();
   const zone = inject(NgZone);
   const destroyed = inject(DestroyRef);
-  const reported = <T>(work: Observable<T>) =>
-    guard(work).pipe(
+  const reported = <T>(work: (own: ConversationAgent) => Observable<T>) =>
+    guard(agent, work).pipe(
       catchError((error: unknown) => {
         state.update((before) => ({ ...before, error }));
         return EMPTY;
       }),
     );
   if (inject(PLATFORM_ID) !== 'server') {
-    const read$ = reported(defer(() => agent.waiting?.() ?? EMPTY)).pipe(map((runs) => state.set({ runs })));
+    const read$ = reported((own) => own.waiting?.() ?? EMPTY).pipe(map((runs) => state.set({ runs })));
     const reading = merge(toObservable(source), changed).pipe(readList(refresh, read$));
     zone.runOutsideAngular(() => reading.pipe(takeUntilDestroyed(destroyed)).subscribe());
   }
   /** The run is read while the user is the same: without a reader, the service would stop it after a while. */
   const answer = (run: string, answers: CallAnswers): void => {
     const notifiers = { stop: NEVER, cancel: NEVER, fragments: true, context: undefined } as const;
-    const earlier = [{ id: run, input: [] }];
-    const resumed$ = agent.resume(undefined, { ...notifiers, ...answers, id: followingId(run), earlier });
+    const options = { ...notifiers, ...answers, id: followingId(run), earlier: [{ id: run, input: [] }] };
     state.update((before) => ({ ...before, runs: before.runs.filter(({ id }) => id !== run) }));
-    const work = reported(resumed$).pipe(finalize(() => changed.next()));
+    const work = reported((own) => own.resume(undefined, options)).pipe(finalize(() => changed.next()));
     zone.runOutsideAngular(() => work.pipe(takeUntilDestroyed(destroyed)).subscribe());
   };
   const decide = (run: string, callId: string, decision: Decision) =>

@@ -1,4 +1,5 @@
 import type { JsonValue } from './json.js';
+import { setField } from './merge.js';
 
 type Container = JsonValue[] | Record<string, JsonValue>;
 
@@ -34,7 +35,7 @@ export class PartialTree {
       this.topArray.push(value);
       this.weight++;
     } else if (this.top) {
-      put(this.top as Record<string, JsonValue>, this.key, value);
+      setField(this.top as Record<string, JsonValue>, this.key, value);
       this.weight += KEY_WEIGHT;
     } else this.root = value;
   }
@@ -91,7 +92,7 @@ export class PartialTree {
         inner = copy;
       } else {
         const copy = { ...container };
-        if (inner !== undefined) put(copy, depth === innermost ? this.key : (this.keys[depth] ?? ''), inner);
+        if (inner !== undefined) setField(copy, depth === innermost ? this.key : (this.keys[depth] ?? ''), inner);
         inner = copy;
       }
     }
@@ -106,10 +107,3 @@ export class PartialTree {
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null;
-
-/** `__proto__` is an ordinary key, as for `JSON.parse`. */
-function put(object: Record<string, JsonValue>, key: string, value: JsonValue): void {
-  if (key === '__proto__')
-    Object.defineProperty(object, key, { value, writable: true, enumerable: true, configurable: true });
-  else object[key] = value;
-}

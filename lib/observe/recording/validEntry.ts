@@ -66,6 +66,9 @@ function shapeOf(shapes: Readonly<Record<string, Shape>>, value: unknown): Shape
   return shape ?? {};
 }
 
+/** The fields are copied for each text. */
+const MAX_DELTA_FIELDS = 100;
+
 /** A function, so that a bundler can leave the table out. */
 function createEntryShapes(): Readonly<Record<string, Shape>> {
   const ofRun: Shape = { at: isNumber, run: isNumber, recorder: optional(isText) };
@@ -98,7 +101,7 @@ function createEntryShapes(): Readonly<Record<string, Shape>> {
       ...ofRun,
       request: optional(isNumber),
       of: (of) => of === 'chunk' || of === 'event' || of === 'both',
-      value: isValue,
+      value: (each) => isValue(each) && Object.keys(each as object).length <= MAX_DELTA_FIELDS,
       field: (field) => field === 'text' || field === 'arguments',
       texts: listOf(isText),
       after: listOf(isNumber),

@@ -19,6 +19,9 @@ const none: readonly ToolCallEvent[] = [];
 /** After so many attempts, `nanoid` generates the id: a constant id must not hang. */
 const MAX_ATTEMPTS = 100;
 
+/** No provider accepts a longer name. In each fragment, a long label would be quadratic. */
+const MAX_REPEATED_LABEL = 128;
+
 class TurnCalls {
   readonly all: PendingToolCall[] = [];
   readonly byId = new Map<string, PendingToolCall>();
@@ -89,16 +92,18 @@ export class ToolCallAccumulator {
     return call;
   }
 
-  /** Adds the position of the call in the turn, and its name and id if they are known. */
+  /** Adds the position of the call in the turn, and its name and id if they are known: long ones once. */
   label(fragment: ToolCallFragment, call: PendingToolCall): ToolCallFragment {
     if (call.uniqueId === '' && call.id !== '') this.assignId(call);
-    const { uniqueId: id, name, position: index } = call;
+    const { uniqueId: id, name, position: index, shown } = call;
     const { arguments: args } = fragment;
+    const shows = (field: 'id' | 'name', label: string): boolean =>
+      label !== '' && (label.length <= MAX_REPEATED_LABEL || (!shown[field] && (shown[field] = true)));
     return {
       type: 'toolCallFragment',
       index,
-      ...(id === '' ? {} : { id }),
-      ...(name === '' ? {} : { name }),
+      ...(shows('id', id) ? { id } : {}),
+      ...(shows('name', name) ? { name } : {}),
       ...(args === undefined ? {} : { arguments: args }),
     };
   }

@@ -49,6 +49,7 @@ export class BlockReports {
     const id = nonEmptyString(block['tool_use_id']) ?? '';
     const call = this.calls.get(id) ?? { name: type.slice(0, -resultSuffix.length) };
     const status = isFailure(block) ? 'failed' : 'completed';
+    this.calls.delete(id); // its input is not repeated in another result
     this.unknownCalls.delete(id);
     this.out.emit(serverToolChunk({ id, ...call, status, ...omitUndefined({ output: block['content'] }), raw: block }));
   }

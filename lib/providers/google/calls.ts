@@ -10,8 +10,9 @@ interface OpenCall {
   readonly index: number;
   readonly name: string | undefined;
   readonly id: string | undefined;
-  /** Sent with each fragment, since the last one counts. */
+  /** Sent with the next fragment when it has changed: the last one counts. */
   data: JsonObject;
+  isSent: boolean;
   /** Whether a part with `willContinue` has arrived. After it, a part without `willContinue` ends the call. */
   sawWillContinue: boolean;
   pathArguments: PathArguments | undefined;
@@ -37,6 +38,7 @@ export class CallDecoder {
     const fields = readFields(functionCall);
     const data = omitUndefined({ id: fields.id, thoughtSignature: signature });
     if (openCall && isContinuation(openCall, fields)) {
+      openCall.isSent &&= Object.entries(data).every(([name, value]) => openCall.data[name] === value);
       openCall.data = { ...openCall.data, ...data };
       this.extend(openCall, fields);
     } else if (fields.id !== undefined || hasContent(fields)) this.start(fields, data);
@@ -50,7 +52,7 @@ export class CallDecoder {
     this.close();
     const { id, name, args, partialArgs, willContinue } = fields;
     const index = this.count++;
-    const call: OpenCall = { index, name, id, data, sawWillContinue: false, pathArguments: undefined };
+    const call: OpenCall = { index, name, id, data, isSent: false, sawWillContinue: false, pathArguments: undefined };
     if (name !== undefined && args !== undefined && partialArgs.length === 0 && !willContinue) {
       this.emitFragment(call, { name, arguments: args, done: true });
       return;
@@ -78,8 +80,10 @@ export class CallDecoder {
     this.openCall = undefined;
   }
 
-  private emitFragment({ index, id, data }: OpenCall, fields: Omit<ToolCallFragment, 'type'>): void {
-    const providerData = Object.keys(data).length > 0 ? { providerData: toProviderData(data) } : {};
+  private emitFragment(call: OpenCall, fields: Omit<ToolCallFragment, 'type'>): void {
+    const { index, id, data, isSent } = call;
+    const providerData = !isSent && Object.keys(data).length > 0 ? { providerData: toProviderData(data) } : {};
+    call.isSent = true;
     const idField = id === undefined ? {} : { id };
     this.emitter.emit({ type: 'toolCallFragment', index, ...idField, ...fields, ...providerData });
   }

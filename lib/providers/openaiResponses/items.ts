@@ -11,6 +11,9 @@ import {
   mayBeSameCall,
 } from './item.js';
 
+/** OpenAI's have 60 characters. The key of an item is in each of its fragments, and in the keys of its parts. */
+const MAX_KEY_LENGTH = 200;
+
 /** Servers repeat or change indexes and ids: a known id decides, else the call id, index, type and text so far. */
 export class Items {
   readonly all: Item[] = [];
@@ -58,7 +61,8 @@ export class Items {
   }
 
   private open(type: string, id: string | undefined, index: number | undefined, added?: JsonObject): Item {
-    const key = id !== undefined && !this.byId.has(id) ? id : `${id ?? 'item'}#${this.all.length}`;
+    const name = id !== undefined && id.length <= MAX_KEY_LENGTH ? id : 'item';
+    const key = name === id && !this.byId.has(id) ? id : `${name}#${this.all.length}`;
     const item = new Item(type, key, id, added);
     this.all.push(item);
     addToList(this.openByType, type, item);

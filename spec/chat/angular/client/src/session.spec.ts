@@ -4,7 +4,7 @@ import { TestBed } from '@angular/core/testing';
 import { defer, NEVER, Subject } from 'rxjs';
 import { injectChats, injectConversation, injectWaiting, provideAgent } from 'rivulet/angular';
 import type { InjectedChats } from 'rivulet/angular';
-import { conversation } from 'rivulet/chat';
+import { conversation, remoteAgent, remoteChats } from 'rivulet/chat';
 import type { ConversationAgent, RemoteChats } from 'rivulet/chat';
 import { agentByHand, show } from './setup';
 
@@ -204,6 +204,55 @@ describe('an answer of the service for an earlier user', () => {
     page.chats.rename('of-bob', 'Oslo'); // before Angular has run an effect
     await stable();
     expect(service.isAsked('rename')).toBe(true);
+  });
+});
+
+describe('what an earlier session has not sent yet', () => {
+  afterEach(() => TestBed.resetTestingModule());
+
+  /** Requests with the headers of the user, which the spec answers. */
+  function openService() {
+    user.set('ann');
+    const sent: { readonly as: string; readonly body: string; readonly answer: (body: string) => void }[] = [];
+    const answered: typeof fetch = (_, init) =>
+      new Promise((resolve) => {
+        const as = new Headers(init?.headers).get('authorization') ?? '';
+        const answer = (body: string) =>
+          resolve(new Response(body, { headers: { 'content-type': 'application/json' } }));
+        if (init?.method !== 'GET') sent.push({ as, body: String(init?.body), answer });
+      });
+    return { sent, options: { headers: () => ({ authorization: user() ?? '' }), fetch: answered, retryDelay: 1 } };
+  }
+
+  const isSent = (sent: readonly unknown[]) => expect.poll(() => sent.length, { timeout: 10_000 }).toBe(1);
+
+  it('of a chat is not written for the next user', async () => {
+    const { sent, options } = openService();
+    const chats = remoteChats('/api', options);
+    TestBed.configureTestingModule({ providers: [provideAgent(held().agent, { user })] });
+    const page = TestBed.runInInjectionContext(() => injectChats({ chats, storage: memory(), perFrame: false }));
+    page.current.send('SECRET one');
+    await isSent(sent);
+    page.current.send('SECRET two'); // waits for the answer
+    user.set('bob');
+    sent[0]!.answer(JSON.stringify(summary));
+    await stable();
+    expect(sent.map(({ as }) => as)).toEqual(['ann']);
+  });
+
+  it('of the prompts is not sent for the next user', async () => {
+    const { sent, options } = openService();
+    TestBed.configureTestingModule({ providers: [provideAgent(remoteAgent('/api', options), { user })] });
+    const chat = TestBed.runInInjectionContext(() =>
+      injectConversation({ key: 'chat', storage: memory(), perFrame: false }),
+    );
+    chat.send('SECRET one');
+    await isSent(sent);
+    chat.send('SECRET two'); // waits for the end of the run
+    user.set('bob');
+    sent[0]!.answer('no run'); // the run fails
+    await stable();
+    expect(sent.map(({ as }) => as)).toEqual(['ann']);
   });
 });
 
