@@ -1,6 +1,6 @@
 import { type ConfigurationError, optionsError } from '../../core/errors.js';
 import { omitUndefined } from '../../core/json/json.js';
-import type { FilePart, Part } from '../../core/message.js';
+import { bytesOfBase64, type FilePart, type Part } from '../../core/message.js';
 import type { OfType } from '../../core/typesOf.js';
 
 /** Replaces a data URL with its bytes, because few APIs accept data URLs. Any other file is unchanged. */
@@ -37,7 +37,7 @@ const isTextMediaType = (mediaType: string): boolean =>
 
 function decodeText(data: string, mediaType: string): string {
   try {
-    return new TextDecoder().decode(Uint8Array.from(atob(data), (byte) => byte.charCodeAt(0)));
+    return new TextDecoder().decode(bytesOfBase64(data));
   } catch {
     throw invalidFile(mediaType, 'is not base64');
   }

@@ -1,7 +1,7 @@
 import { map, type Observable } from 'rxjs';
 import type { RunAccess } from '../runs/runAccess.js';
 import { filesIn, readFileAddress, type RunFile } from '../../transport/runFiles.js';
-import type { FilePart, Message, Part } from '../../core/message.js';
+import { bytesOfBase64, type FilePart, type Message, type Part } from '../../core/message.js';
 import { RequestError } from './requestError.js';
 import type { RunRecord, StoredRun } from '../ports/runStore.js';
 
@@ -37,7 +37,7 @@ function toResponse(file: FilePart | undefined): Response {
 /** Undefined if a page, or a model, has sent something else than Base64. */
 function bytesOf(data: string): Uint8Array<ArrayBuffer> | undefined {
   try {
-    return Uint8Array.from(atob(data), (character) => character.charCodeAt(0));
+    return bytesOfBase64(data);
   } catch {
     return undefined;
   }
