@@ -28,20 +28,14 @@ export function imageMediaType(format: string): string {
  */
 export function textOfFile({ data, mediaType, name }: FilePart): string | undefined {
   if (data === undefined || !isTextMediaType(baseMediaType(mediaType))) return undefined;
-  const text = decodeText(data, mediaType);
+  const bytes = bytesOfBase64(data);
+  if (!bytes) throw invalidFile(mediaType, 'is not base64');
+  const text = new TextDecoder().decode(bytes);
   return name === undefined ? text : `${name}:\n${text}`;
 }
 
 const isTextMediaType = (mediaType: string): boolean =>
   mediaType.startsWith('text/') || /^application\/(.*\+)?(json|xml|yaml)$/.test(mediaType);
-
-function decodeText(data: string, mediaType: string): string {
-  try {
-    return new TextDecoder().decode(bytesOfBase64(data));
-  } catch {
-    throw invalidFile(mediaType, 'is not base64');
-  }
-}
 
 export const invalidFile = (mediaType: string, problem: string): ConfigurationError =>
   optionsError(`The data of a ${mediaType} file ${problem}.`, 'Build the part with filePart(bytes, mediaType).');
