@@ -205,6 +205,19 @@ export function base64(bytes: Uint8Array): string {
   return btoa(binary);
 }
 
+/** In a loop: `Uint8Array.from` with a function takes 20 times as long, seconds for a photo. Undefined for another text. */
+export function bytesOfBase64(text: string): Uint8Array<ArrayBuffer> | undefined {
+  let binary: string;
+  try {
+    binary = atob(text);
+  } catch {
+    return undefined;
+  }
+  const bytes = new Uint8Array(binary.length);
+  for (let at = 0; at < bytes.length; at++) bytes[at] = binary.charCodeAt(at);
+  return bytes;
+}
+
 /** All text parts of a message, joined without a separator. */
 export function messageText({ parts }: Pick<Message, 'parts'>): string {
   return parts.map((part) => (part.type === 'text' ? part.text : '')).join('');

@@ -9,7 +9,8 @@ const rootKeywords = ['$ref', 'allOf', 'anyOf', 'oneOf', 'enum', 'const', 'not',
 export function objectRoot(schema: JsonSchema): JsonSchema {
   const isObject = schema['type'] === 'object';
   if (isObject && !rootKeywords.some((keyword) => keyword in schema)) return schema;
-  const { properties, required, members } = readMember(schema, { root: schema, left: MAX_SIZE, open: [] });
+  const left = Math.min(MAX_SIZE, MAX_GROWTH * JSON.stringify(schema).length);
+  const { properties, required, members } = readMember(schema, { root: schema, left, open: [] });
   const { description } = schema;
   const choice = members.length > 0 ? `One of: ${members.join('; ')}.` : '';
   const text = [...asArray(description), choice].filter((each) => each !== '').join(' ');
@@ -36,6 +37,12 @@ const MAX_DEPTH = 20;
 /** What members may have, in characters of names: references repeat a schema of a stranger without end. */
 const MAX_SIZE = 100_000;
 
+/** The same for each character of the schema: a stranger may send hundreds of small ones. */
+const MAX_GROWTH = 10;
+
+/** What a member without names counts. */
+const MEMBER_SIZE = 20;
+
 /** A choice is described by a tag, not by a document. */
 const MAX_TAG = 100;
 
@@ -50,7 +57,7 @@ function readMember(schema: JsonObject, reading: Reading): Member {
   const { $ref, properties } = schema;
   const own: Member = { properties: new Map(), required: new Set(list(schema['required'])), members: [] };
   const fields = Object.entries(objectOrEmpty(properties));
-  reading.left -= JSON.stringify([fields.map(([name]) => name), schema['required'], $ref]).length;
+  reading.left -= MEMBER_SIZE + JSON.stringify([fields.map(([name]) => name), schema['required'], $ref]).length;
   const isTooLarge = reading.left < 0 && open.length > 0;
   if (isTooLarge || open.length > MAX_DEPTH || open.includes(schema)) return { ...own, required: new Set() };
   for (const [name, value] of fields) own.properties.set(name, [value]);

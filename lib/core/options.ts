@@ -16,6 +16,10 @@ export function requireNumber(name: string, value: unknown, minimum: number, max
   throw optionsError(`${name} is ${shown}.`, `Pass a number of at least ${minimum}${atMost}`);
 }
 
+export function requireNumbers(values: Readonly<Record<string, unknown>>, minimum: number): void {
+  for (const [name, value] of Object.entries(values)) requireNumber(name, value, minimum);
+}
+
 /** A number without a default: a budget that is undefined would never be used up. */
 export const requireGiven = (name: string, value: unknown, minimum: number): void =>
   requireNumber(name, value ?? null, minimum);

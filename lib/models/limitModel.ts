@@ -4,7 +4,7 @@ import { callModelWrapper } from '../core/callWrapper.js';
 import { deriveModel } from '../core/deriveModel.js';
 import type { Model, ModelRequest } from '../core/model.js';
 import { openResponse } from '../core/response.js';
-import { requireGiven, requireNumber, requireSync } from '../core/options.js';
+import { requireGiven, requireNumbers, requireSync } from '../core/options.js';
 import { RateLimitError } from '../core/rateLimitError.js';
 import { createSemaphore } from '../core/semaphore.js';
 import { estimateTokens } from '../core/tokens.js';
@@ -52,9 +52,7 @@ export interface Limiter {
 export function createLimiter(options: LimiterOptions = {}): Limiter {
   const { requestsPerMinute = Infinity, tokensPerMinute = Infinity, concurrency = Infinity } = options;
   const { whenFull = 'wait', estimate = estimateRequest } = options;
-  requireNumber('requestsPerMinute', requestsPerMinute, 1);
-  requireNumber('tokensPerMinute', tokensPerMinute, 1);
-  requireNumber('concurrency', concurrency, 1);
+  requireNumbers({ requestsPerMinute, tokensPerMinute, concurrency }, 1);
   const semaphore = createSemaphore(concurrency);
   const window = new RateWindow(requestsPerMinute, tokensPerMinute);
 

@@ -2,7 +2,7 @@ import { AsyncSubject, catchError, concat, concatMap, defaultIfEmpty, defer, EMP
 import { throwError, type Observable } from 'rxjs';
 import { ConfigurationError, RivuletError } from '../core/errors.js';
 import type { JsonObject } from '../core/json/json.js';
-import { requireNumber } from '../core/options.js';
+import { requireNumbers } from '../core/options.js';
 import type { Tool } from '../core/tool.js';
 import { omitRefused } from '../protocol/omitRefused.js';
 import { describeReported, heartbeatDelay, type HeartbeatOption } from '../transport/serverSentEvents.js';
@@ -13,7 +13,7 @@ import { readBody } from './http/readBody.js';
 import { elsewhere, lateStore, leaving, refusal, RequestError } from './http/requestError.js';
 import { observed, reportOnce } from './observed.js';
 import { createOwnerData, type OwnerData } from './ownerData.js';
-import { OwnerLimits, tooManyPrompts } from './ownerLimits.js';
+import { createRunUsage, OwnerLimits, tooManyPrompts } from './ownerLimits.js';
 import { guardLog, guardStore } from './ports/guardPorts.js';
 import type { RunLog, RunMessage } from './ports/runLog.js';
 import type { RunRecord, RunStore, StoredRun } from './ports/runStore.js';
@@ -29,6 +29,7 @@ import { confirmStop, type LoggedRun } from './runs/runLife.js';
 import type { SharedRun } from './runs/sharedRun.js';
 import { descriptionOf } from './runs/trustedDescription.js';
 import { retryTaken, WorkLocks } from './runs/workLocks.js';
+import { wrapBoth } from './runs/wrapInnerRuns.js';
 import { readinessOf } from './readiness.js';
 import type { AgentHandler, Service } from './service.js';
 import { requireGroups, type BrowserOptions, type ServedAgent, type ServiceOptions } from './serviceOptions.js';
@@ -84,9 +85,7 @@ export class Kernel<C> implements OwnerData {
     requireGroups(options);
     const { agent, browser = {}, chats, limits = {}, owner, checkpoints = false, lease, patience = 0 } = options;
     const { maxHistoryBytes = DEFAULT_HISTORY_BYTES, maxBodyBytes = 0 } = limits;
-    requireNumber('maxHistoryBytes', maxHistoryBytes, 0);
-    requireNumber('maxBodyBytes', maxBodyBytes, 0);
-    requireNumber('patience', patience, 0);
+    requireNumbers({ maxHistoryBytes, maxBodyBytes, patience }, 0);
     if (options.context !== undefined && owner === undefined) throw ownerIsMissing();
     this.browser = browser;
     this.onError = reportOnce(options.onError);
@@ -197,13 +196,15 @@ export class Kernel<C> implements OwnerData {
       begin.pipe(
         map((events) => {
           const isStopped = this.locks.isStopped(lockId, owner);
-          const wrapTurn = this.options.omitRefused === false ? undefined : omitRefused;
           const { resumed } = events;
           const { onError } = this;
+          const { limits: { budget } = {}, omitRefused: isOmitted = true } = this.options;
+          const usage = createRunUsage(resumed);
+          const wrapTurn = wrapBoth(budget && usage.wrapTurn, isOmitted ? omitRefused : undefined);
           // These operators come after the record is written, so it has what they remove.
           const create: Parameters<Registry['start']>[0] = (stop, cancel, prompts, failure) =>
             events({ stop: isStopped ? of(undefined) : stop, cancel, prompts, wrapTurn }, failure, inbox).pipe(
-              this.limits.count(owner, () => bytes + inbox.bytes, resumed),
+              this.limits.count(owner, () => bytes + inbox.bytes, usage),
               observed(isExecuted ? this.options : {}, { id, context: context as C, resumed }, onError),
               publicEvents(this.browser, clientErrors),
             );

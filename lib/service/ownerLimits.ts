@@ -1,7 +1,11 @@
 import { concat, defer, finalize, Subject, takeUntil, tap, type MonoTypeOperatorFunction, type Observable } from 'rxjs';
 import type { Checkpoint } from '../core/checkpoint.js';
 import type { StreamEvent } from '../core/event.js';
-import { requireNumber } from '../core/options.js';
+import { isMessage, isTurn } from '../core/eventGuards.js';
+import type { Message } from '../core/message.js';
+import { requireNumber, requireNumbers } from '../core/options.js';
+import { estimateTokens } from '../core/tokens.js';
+import type { Usage } from '../core/usage.js';
 import { usageOfError } from '../core/usageOfError.js';
 import { createUsageCounter } from '../core/usageCounter.js';
 import { lateBody } from './http/readBody.js';
@@ -11,6 +15,7 @@ import type { RunLog, RunMessage } from './ports/runLog.js';
 import type { RunStore } from './ports/runStore.js';
 import { estimateSize } from './runs/estimateSize.js';
 import { isReplayed } from './runs/replayed.js';
+import type { WrapTurn } from './runs/wrapInnerRuns.js';
 
 /**
  * Limits for each owner of runs. Prompts per minute and the budget count in the store, prompts that wait in the log,
@@ -53,6 +58,31 @@ interface Held {
   readonly place?: number;
 }
 
+/**
+ * What the turns of a run use. Few providers report it for a response that was stopped: without an estimate, a client
+ * that stops each response before its end would never use up its budget.
+ */
+export function createRunUsage(resumed?: Checkpoint) {
+  const reportedBy = createUsageCounter(resumed);
+  let conversation: readonly Message[] = [];
+  let answer: readonly Message[] = [];
+  /** Notes the conversation of each turn. */
+  const wrapTurn: WrapTurn = (turn) => (state, context) => {
+    conversation = state.messages;
+    answer = [];
+    return turn(state, context);
+  };
+  const usageOf = (event: StreamEvent): Usage | undefined => {
+    const reported = reportedBy(event);
+    if (isMessage(event) && event.message.role === 'model') answer = [event.message];
+    if (!isTurn(event) || event.finishReason !== 'stopped') return reported;
+    const { input = estimateTokens(conversation), output: known = 0 } = { ...reported };
+    const output = Math.max(known, estimateTokens(answer));
+    return { ...reported, input, output, total: input + output };
+  };
+  return { wrapTurn, usageOf };
+}
+
 export class OwnerLimits extends OwnerUsage {
   /** Under `undefined`: the requests whose owner is not known yet. */
   private readonly owners = new Map<string | undefined, Set<Held>>();
@@ -64,9 +94,7 @@ export class OwnerLimits extends OwnerUsage {
     const { maxRunsPerOwner = DEFAULT_MAX_RUNS, maxOwnerBytes = DEFAULT_OWNER_BYTES } = options;
     const { maxWaitingPrompts = DEFAULT_WAITING_PROMPTS, maxWaitingBytes = DEFAULT_WAITING_BYTES } = options;
     requireNumber('maxRunsPerOwner', maxRunsPerOwner, 1);
-    requireNumber('maxOwnerBytes', maxOwnerBytes, 0);
-    requireNumber('maxWaitingPrompts', maxWaitingPrompts, 0);
-    requireNumber('maxWaitingBytes', maxWaitingBytes, 0);
+    requireNumbers({ maxOwnerBytes, maxWaitingPrompts, maxWaitingBytes }, 0);
     super(store, options);
     this.maxRuns = maxRunsPerOwner;
     this.maxBytes = maxOwnerBytes;
@@ -128,13 +156,12 @@ export class OwnerLimits extends OwnerUsage {
   }
 
   /** Counts a run from its subscription to its end, what its turns use, and what it holds, which may grow. */
-  count(owner: string, bytes = () => 0, resumed?: Checkpoint): MonoTypeOperatorFunction<StreamEvent> {
+  count(owner: string, bytes = () => 0, usage = createRunUsage()): MonoTypeOperatorFunction<StreamEvent> {
     return (events) =>
       defer(() => {
-        const usageOf = createUsageCounter(resumed);
         const counted = tap<StreamEvent>({
           next: (event) => {
-            const used = isReplayed(event) ? undefined : usageOf(event);
+            const used = isReplayed(event) ? undefined : usage.usageOf(event);
             if (used) this.spend(owner, used);
           },
           error: (thrown: unknown) => this.spend(owner, usageOfError(thrown)),

@@ -1,7 +1,7 @@
 import { asyncScheduler, concatMap, defer, EMPTY, ignoreElements, map, retry, tap, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { asArray } from '../core/json/json.js';
-import { requireNumber } from '../core/options.js';
+import { requireNumbers } from '../core/options.js';
 import { costOf, type Prices } from '../core/prices.js';
 import type { Usage } from '../core/usage.js';
 import { later } from './http/requestError.js';
@@ -31,7 +31,8 @@ export interface OwnerUsageOptions {
   readonly maxPromptsPerMinute?: number | undefined;
   /**
    * What the runs of an owner may use. When it is used up, another run is rejected with 429; a run that continues may
-   * use more. Usage counts when its turn ends, in all processes with the same store. Default: no limit.
+   * use more. Usage counts when its turn ends, in all processes with the same store; of a response that was stopped, an
+   * estimate, where its provider reports none. Default: no limit.
    */
   readonly budget?: OwnerBudget | undefined;
 }
@@ -77,10 +78,8 @@ export class OwnerUsage {
     { maxPromptsPerMinute = Infinity, budget }: OwnerUsageOptions,
   ) {
     const { tokens = Infinity, cost = Infinity, window = DAY, prices } = budget ?? {};
-    requireNumber('maxPromptsPerMinute', maxPromptsPerMinute, 1);
-    requireNumber('budget.tokens', tokens, 0);
-    requireNumber('budget.cost', cost, 0);
-    requireNumber('budget.window', window, 1);
+    requireNumbers({ maxPromptsPerMinute, 'budget.window': window }, 1);
+    requireNumbers({ 'budget.tokens': tokens, 'budget.cost': cost }, 0);
     this.maxPrompts = maxPromptsPerMinute;
     this.hasBudget = budget !== undefined;
     this.budget = { tokens, cost, window, prices };

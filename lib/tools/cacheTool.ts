@@ -7,7 +7,7 @@ import { canonicalJson } from '../core/json/canonical.js';
 import { toJson } from '../core/json/toJson.js';
 import type { JsonValue } from '../core/json/json.js';
 import type { OuterRun } from '../core/nested.js';
-import { requireNumber, requireSync } from '../core/options.js';
+import { requireNumbers, requireSync } from '../core/options.js';
 import { isMarkedProgress } from '../core/progress.js';
 import type { Tool } from '../core/tool.js';
 import { wrapTool, type ArgumentsOf, type ContextOf, type ToolValue } from './wrapTool.js';
@@ -63,8 +63,7 @@ export function cacheTool(...args: readonly unknown[]) {
 }
 
 function cached({ size = 1000, ttl = Infinity, key = argumentsOfCall }: CacheToolOptions = {}) {
-  requireNumber('size', size, 0);
-  requireNumber('ttl', ttl, 0);
+  requireNumbers({ size, ttl }, 0);
   return <T extends Tool>(tool: T): T => {
     if (asksInside(tool)) throw asksPerson(tool);
     return wrapTool(maybeAsks(tool) ? withoutQuestions(tool) : tool, cacheResults(key, size, ttl, !runsAgent(tool)));

@@ -43,7 +43,8 @@ const hostile: Readonly<Record<string, JsonSchema>> = {
   'a reference that is encoded badly': { allOf: [{ $ref: '#/%E0%A4%A' }] },
 };
 
-it.each(Object.entries(hostile))('objectRoot reads a schema of a stranger with bounded work: %s', (_, schema) => {
+/** The root, and how many members were read. */
+function readCounted(schema: JsonSchema) {
   let reads = 0;
   const counted = (part: unknown): unknown => {
     if (typeof part !== 'object' || part === null) return part;
@@ -55,9 +56,55 @@ it.each(Object.entries(hostile))('objectRoot reads a schema of a stranger with b
     });
   };
   const root = objectRoot(counted(schema) as JsonSchema);
+  return { root, reads };
+}
+
+it.each(Object.entries(hostile))('objectRoot reads a schema of a stranger with bounded work: %s', (_, schema) => {
+  const { root, reads } = readCounted(schema);
   expect(root['type']).toBe('object');
   expect(JSON.stringify(root).length).toBeLessThan(2 * JSON.stringify(schema).length + 300_000);
   expect(reads).toBeLessThan(200_000);
+});
+
+const levels = (count: number, fan: number, keyword: string, leaf: JsonObject): JsonSchema => ({
+  $ref: '#/$defs/d0',
+  $defs: {
+    ...named(count, definition, (index) => ({ [keyword]: references(fan, next(index)) })),
+    [definition(count)]: leaf,
+  },
+});
+const small = ['allOf', 'anyOf', 'oneOf'].flatMap((keyword) =>
+  [[13, 2] as const, [6, 4] as const, [4, 10] as const].flatMap(([count, fan]) =>
+    [{}, { properties: { p: {} } }, { required: ['p'] }].map((leaf) => [count, fan, keyword, leaf] as const),
+  ),
+);
+
+// A client of AG-UI may send hundreds of them in a request.
+it.each(small)('objectRoot reads a small schema with little work: %p levels of %p %s of %j', (...given) => {
+  const schema = levels(...given);
+  const size = JSON.stringify(schema).length;
+  const { root, reads } = readCounted(schema);
+  expect(reads).toBeLessThan(size);
+  expect(JSON.stringify(root).length).toBeLessThan(10 * size);
+});
+
+it('objectRoot reads a part that many members share in each of them', () => {
+  const base = {
+    properties: named(
+      20,
+      (index) => `property${index}`,
+      () => ({ type: 'string' }),
+    ),
+  };
+  const kinds = Array.from({ length: 40 }, (_, index) => ({
+    allOf: [{ $ref: '#/$defs/base' }],
+    properties: { kind: { const: `kind${index}` }, [`own${index}`]: { type: 'string' } },
+    required: ['kind', `own${index}`],
+  }));
+  const { properties, required, description } = objectRoot({ anyOf: kinds, $defs: { base } });
+  expect(Object.keys(properties ?? {})).toHaveLength(20 + 1 + 40);
+  expect(required).toEqual(['kind']);
+  expect(JSON.stringify(description).match(/property19\?/g)).toHaveLength(40);
 });
 
 it('objectRoot finds a definition whose name is not encoded', () => {

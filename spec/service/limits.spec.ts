@@ -1,17 +1,17 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { concatMap, defer, finalize, NEVER, of, ReplaySubject, Subject, take, throwError, timer } from 'rxjs';
+import { concatMap, defer, EMPTY, finalize, NEVER, of, ReplaySubject, Subject, take, throwError, timer } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import { createAgent, type Agent } from '../../lib/agent/createAgent.js';
 import { agUiHandler } from '../../lib/agUi.js';
 import { uiChatHandler } from '../../lib/service/uiChat/index.js';
 import type { Chunk } from '../../lib/core/chunk.js';
-import { userMessage } from '../../lib/core/message.js';
+import { userMessage, type Message } from '../../lib/core/message.js';
 import type { Checkpoint } from '../../lib/core/checkpoint.js';
 import type { StreamEvent } from '../../lib/core/event.js';
 import { setUsageOfError } from '../../lib/core/usageOfError.js';
 import { agentHandler } from '../../lib/service/http/agentHandler.js';
-import { OwnerLimits } from '../../lib/service/ownerLimits.js';
+import { createRunUsage, OwnerLimits } from '../../lib/service/ownerLimits.js';
 import type { OwnerLimitOptions } from '../../lib/service/ownerLimits.js';
 import type { RunStore } from '../../lib/service/ports/runStore.js';
 import type { ServiceOptions } from '../../lib/service/serviceOptions.js';
@@ -177,10 +177,30 @@ describe('the limits of an owner', () => {
   it('counts the open turn of a run that is resumed in the run that waited', () => {
     const limits = createOwnerLimits({ budget: { tokens: 61 } });
     const checkpoint = { open: { finish: { usage: { total: 60 } } } } as unknown as Checkpoint;
-    observe(turn({ usage: { total: 120 } }).pipe(limits.count('ann', undefined, checkpoint)));
+    observe(turn({ usage: { total: 120 } }).pipe(limits.count('ann', undefined, createRunUsage(checkpoint))));
     expect(isAdmitted(limits)).toBe(true);
     observe(turn({ usage: { total: 1 } }).pipe(limits.count('ann')));
     expect(isAdmitted(limits)).toBe(false);
+  });
+
+  it.each([
+    ['nothing', {}, 'stopped', { input: 2, output: 3, total: 5 }],
+    ['its input only', { usage: { input: 50, output: 1, total: 51 } }, 'stopped', { input: 50, output: 3, total: 53 }],
+    ['more than the estimate', { usage: { input: 50, output: 9 } }, 'stopped', { input: 50, output: 9, total: 59 }],
+    ['nothing, and was not stopped', {}, 'stop', {}],
+  ] as const)('estimates a stopped turn whose provider has reported %s', (_, reported, finishReason, expected) => {
+    const { wrapTurn, usageOf } = createRunUsage();
+    const messageOf = (role: 'user' | 'model', text: string): Message => ({ role, parts: [{ type: 'text', text }] });
+    const begin = wrapTurn(() => EMPTY);
+    begin({ messages: [messageOf('user', 'x'.repeat(8))], turn: 1, usage: {} }, {} as never);
+    const events = [
+      { type: 'message', message: messageOf('model', 'y'.repeat(12)) },
+      { type: 'turn', finishReason, ...reported },
+    ];
+    const used = events.map((event) => usageOf(event as StreamEvent));
+    expect(used).toEqual([undefined, expected]);
+    begin({ messages: [], turn: 1, usage: {} }, {} as never);
+    expect(usageOf({ type: 'turn', finishReason: 'stopped' } as StreamEvent)).toMatchObject({ output: 0 });
   });
 
   it('counts the cost of a turn after one whose cost the provider did not report', () => {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { concatMap, defer, delay, EMPTY, firstValueFrom, of, throwError, timer, toArray } from 'rxjs';
+import { concat, concatMap, defer, delay, EMPTY, firstValueFrom, NEVER, of, throwError, timer, toArray } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { createAgent } from '../../lib/agent/createAgent.js';
 import type { Chunk } from '../../lib/core/chunk.js';
@@ -14,7 +14,7 @@ import { openDurableService } from '../support/durableService.js';
 import { memoryLog } from '../../lib/service/stores/memory/memoryLog.js';
 import { memoryStore } from '../../lib/service/stores/memory/memoryStore.js';
 import { observe } from '../support/observe.js';
-import { protocols, shutDown, startRequest } from '../support/services.js';
+import { protocolNames, protocols, shutDown, startRequest } from '../support/services.js';
 import type { Handler, ServiceProtocol } from '../support/services.js';
 import { mapStore } from '../support/stores.js';
 
@@ -81,6 +81,27 @@ describe('the budget of an owner', () => {
     for (let n = 0; n < 20; n += 1) expect(await send('POST', `user${n}`)).toBe(200);
     expect(observe(store.get(first)).values).toEqual([undefined]);
     expect(await send('POST')).toBe(429);
+  });
+
+  // A page reads an answer, and stops it before the provider reports what it has used.
+  it.each(protocolNames)('%s counts what a response that was stopped has used', async (name) => {
+    const { handler, body, headers } = protocols[name];
+    const model = scriptedModel(() => concat(of<Chunk>({ type: 'text', text: 'word '.repeat(80) }), NEVER));
+    const handle = handler(createAgent({ model }), { limits: { budget: { tokens: 150 } } });
+    cleanups.push(() => shutDown(handle));
+    const url = 'http://service.test/api/chat';
+    const askAndStop = async () => {
+      const init = { headers: headers(), body: JSON.stringify(body('Hi')) };
+      const response = await handle(new Request(url, { method: 'POST', ...init }));
+      if (response.status !== 200) return response.status;
+      await wait(0);
+      if (name === 'agentHandler') await handle(new Request(url, { method: 'DELETE', headers: init.headers }));
+      else await response.body?.cancel();
+      await wait(20);
+      return response.status;
+    };
+    expect([await askAndStop(), await askAndStop(), await askAndStop()]).toEqual([200, 200, 429]);
+    expect(model.requests).toHaveLength(2);
   });
 
   it('counts the usage of durable runs, whose workers have the budget', async () => {

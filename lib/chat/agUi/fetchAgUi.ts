@@ -1,7 +1,7 @@
 import { defer, throwError, timeout as limitSilence, type Observable } from 'rxjs';
 import { createOperator } from '../../core/createOperator.js';
 import { isRecord, tryParseJson } from '../../core/json/json.js';
-import { MAX_TIMER_DELAY, requireNumber, requireSync } from '../../core/options.js';
+import { MAX_TIMER_DELAY, requireNumbers, requireSync } from '../../core/options.js';
 import { quoted, textError } from '../../protocol/errorDetails.js';
 import { providerFailures } from '../../protocol/errorResponse.js';
 import { post } from '../../protocol/post.js';
@@ -58,8 +58,7 @@ export function fetchAgUi(
   request: AgUiRequest,
   { headers = {}, timeout = {}, fetch }: FetchAgUiOptions = {},
 ): Observable<AgUiEvent | AgUiChunk | AgUiOtherEvent> {
-  requireNumber('timeout.first', timeout.first, 0);
-  requireNumber('timeout.each', timeout.each, 0);
+  requireNumbers({ 'timeout.first': timeout.first, 'timeout.each': timeout.each }, 0);
   return defer(() => {
     const body = JSON.stringify({ protocolVersion: AG_UI_VERSION, tools: [], context: [], ...request });
     const { first = answerTimeout(body), each = LONGEST_SILENCE } = timeout;

@@ -1,6 +1,6 @@
 import { type ConfigurationError, optionsError } from '../../core/errors.js';
 import { omitUndefined } from '../../core/json/json.js';
-import type { FilePart, Part } from '../../core/message.js';
+import { bytesOfBase64, type FilePart, type Part } from '../../core/message.js';
 import type { OfType } from '../../core/typesOf.js';
 
 /** Replaces a data URL with its bytes, because few APIs accept data URLs. Any other file is unchanged. */
@@ -28,20 +28,14 @@ export function imageMediaType(format: string): string {
  */
 export function textOfFile({ data, mediaType, name }: FilePart): string | undefined {
   if (data === undefined || !isTextMediaType(baseMediaType(mediaType))) return undefined;
-  const text = decodeText(data, mediaType);
+  const bytes = bytesOfBase64(data);
+  if (!bytes) throw invalidFile(mediaType, 'is not base64');
+  const text = new TextDecoder().decode(bytes);
   return name === undefined ? text : `${name}:\n${text}`;
 }
 
 const isTextMediaType = (mediaType: string): boolean =>
   mediaType.startsWith('text/') || /^application\/(.*\+)?(json|xml|yaml)$/.test(mediaType);
-
-function decodeText(data: string, mediaType: string): string {
-  try {
-    return new TextDecoder().decode(Uint8Array.from(atob(data), (byte) => byte.charCodeAt(0)));
-  } catch {
-    throw invalidFile(mediaType, 'is not base64');
-  }
-}
 
 export const invalidFile = (mediaType: string, problem: string): ConfigurationError =>
   optionsError(`The data of a ${mediaType} file ${problem}.`, 'Build the part with filePart(bytes, mediaType).');

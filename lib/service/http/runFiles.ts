@@ -1,7 +1,7 @@
 import { map, type Observable } from 'rxjs';
 import type { RunAccess } from '../runs/runAccess.js';
 import { filesIn, readFileAddress, type RunFile } from '../../transport/runFiles.js';
-import type { FilePart, Message, Part } from '../../core/message.js';
+import { bytesOfBase64, type FilePart, type Message, type Part } from '../../core/message.js';
 import { RequestError } from './requestError.js';
 import type { RunRecord, StoredRun } from '../ports/runStore.js';
 
@@ -20,7 +20,7 @@ export const fileResponse = (
   access.find(file.run, owner).pipe(map((run) => toResponse(run && filesOf(run.record)[file.index])));
 
 function toResponse(file: FilePart | undefined): Response {
-  const bytes = file?.data === undefined ? undefined : bytesOf(file.data);
+  const bytes = file?.data === undefined ? undefined : bytesOfBase64(file.data);
   if (!file || !bytes) throw fileNotFound('There is no such file.');
   const isShown = shownTypes.test(file.mediaType);
   return new Response(bytes, {
@@ -32,15 +32,6 @@ function toResponse(file: FilePart | undefined): Response {
       'cache-control': 'private, max-age=86400, immutable',
     },
   });
-}
-
-/** Undefined if a page, or a model, has sent something else than Base64. */
-function bytesOf(data: string): Uint8Array<ArrayBuffer> | undefined {
-  try {
-    return Uint8Array.from(atob(data), (character) => character.charCodeAt(0));
-  } catch {
-    return undefined;
-  }
 }
 
 /** The ids of the runs whose files are named in messages. */

@@ -3,7 +3,7 @@ import { throwError, type Observable } from 'rxjs';
 import type { CallAnswers } from '../../core/approval.js';
 import type { StreamEvent } from '../../core/event.js';
 import type { Message } from '../../core/message.js';
-import { requireNumber } from '../../core/options.js';
+import { requireNumbers } from '../../core/options.js';
 import { randomId } from '../../transport/randomId.js';
 import type { Envelope } from './lateReader.js';
 import { memoryLog } from '../stores/memory/memoryLog.js';
@@ -160,8 +160,7 @@ export function createRegistry(
   log: RunLog,
   { grace = 60_000, keep = 60_000 }: Pick<RunTimes, 'grace' | 'keep'>,
 ): Registry {
-  requireNumber('keep', keep, 0);
-  requireNumber('grace', grace, 0);
+  requireNumbers({ keep, grace }, 0);
   const entries = new Map<string, Entry>();
   /** The ids of the runs that have ended, oldest first. */
   const ended = new Set<string>();

@@ -316,4 +316,6 @@ export class RunLife<E extends StreamEvent = StreamEvent> implements LoggedRun<E
   }
 }
 
-const readStack = (thrown: unknown) => (thrown instanceof Error ? thrown.stack : undefined);
+/** The error of a program may throw when it is read: that must not end the process. */
+const readStack = (thrown: unknown) =>
+  defer(() => [thrown instanceof Error && thrown.stack]).subscribe({ error: noop });

@@ -1,7 +1,7 @@
 import { concatMap, map, type Observable } from 'rxjs';
 import { ConfigurationError } from '../../core/errors.js';
 import { isRecord, tryParseJson } from '../../core/json/json.js';
-import { requireNumber } from '../../core/options.js';
+import { requireNumbers } from '../../core/options.js';
 import type { HandledAgent } from '../handledAgent.js';
 import { namedId, RequestError, requireJson, requireName } from '../http/requestError.js';
 import { kernelOf, type Kernel } from '../kernel.js';
@@ -63,8 +63,7 @@ export function uiChatHandler<C = undefined>(service: Service<C>, options?: UiCh
 export function uiChatHandler<C = undefined>(agent: HandledAgent<C>, options?: UiChatOptions<C>): AgentHandler;
 export function uiChatHandler<C>(given: Service<C> | HandledAgent<C>, options: UiChatOptions<C> = {}): AgentHandler {
   const { grace = 0, keep = 0, headers = {} } = options;
-  requireNumber('grace', grace, 0);
-  requireNumber('keep', keep, 0);
+  requireNumbers({ grace, keep }, 0);
   const kernel = kernelOf(given, options);
   const { onError } = kernel;
   const chat = { kernel, runs: new ChatRuns(kernel), options: { ...options, grace, keep, onError } };

@@ -63,6 +63,29 @@ describe('shareRun', () => {
     );
   });
 
+  it.each(['stack', 'message', 'name', 'code', 'cause', 'toString'])(
+    'shareRun settles a run whose error throws when its %s is read',
+    async (field) => {
+      const unhandled: unknown[] = [];
+      config.onUnhandledError = (error) => unhandled.push(error);
+      try {
+        const get = () => {
+          throw new Error('read');
+        };
+        const failure = Object.defineProperty(new Error('secret'), field, { get });
+        const source = throwError(() => failure);
+        const run = logRun(source, { log: memoryLog(), id: 'r' });
+        run.start();
+        expect(observe(run.settled).completed).toBe(true);
+        expect(observe(run.events$).error).toBeDefined();
+        await lastValueFrom(timer(0)); // RxJS reports later
+        expect(unhandled).toEqual([]);
+      } finally {
+        config.onUnhandledError = null;
+      }
+    },
+  );
+
   it('shareRun passes an error to present and late subscribers', () => {
     const failure = new Error('no');
     const run = shareRun(

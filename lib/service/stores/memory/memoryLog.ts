@@ -1,6 +1,6 @@
 import { asyncScheduler, defer, filter, Observable, of, ReplaySubject, Subject, throwError } from 'rxjs';
 import type { StreamEvent } from '../../../core/event.js';
-import { requireNumber } from '../../../core/options.js';
+import { requireNumbers } from '../../../core/options.js';
 import { remoteRunError } from '../../../transport/fromServerSentEvents.js';
 import { RunFullError, RunNotFoundError, RunTakenError } from '../../runs/runErrors.js';
 import type { MessageRoom, RunLog, SentMessage } from '../../ports/runLog.js';
@@ -32,8 +32,7 @@ interface LoggedRun extends MemoryEntry {
  * hours).
  */
 export function memoryLog({ maxBytes = DEFAULT_MAX_BYTES, maxAge = DEFAULT_MAX_AGE }: MemoryOptions = {}): RunLog {
-  requireNumber('maxBytes', maxBytes, 0);
-  requireNumber('maxAge', maxAge, 0);
+  requireNumbers({ maxBytes, maxAge }, 0);
   const runs = createMemoryTable<LoggedRun>(maxBytes);
   /** @throws RunTakenError if the executor may not write to it. */
   const requireWritable = (id: string, attempt: number): LoggedRun => {

@@ -1,5 +1,5 @@
 import { asyncScheduler, defer, filter, from, map, of, take, toArray } from 'rxjs';
-import { requireNumber } from '../../../core/options.js';
+import { requireNumbers } from '../../../core/options.js';
 import { estimateSize } from '../../runs/estimateSize.js';
 import { OWNERS } from '../../ownerUsage.js';
 import { PAGE_SIZE, pageOf, placeOf } from '../recordPage.js';
@@ -38,8 +38,7 @@ export function memoryStore<R extends StorableRecord = RunRecord>({
   maxBytes = DEFAULT_MAX_BYTES,
   maxAge = DEFAULT_MAX_AGE,
 }: MemoryOptions = {}): RecordStore<R> {
-  requireNumber('maxBytes', maxBytes, 0);
-  requireNumber('maxAge', maxAge, 0);
+  requireNumbers({ maxBytes, maxAge }, 0);
   const all = createRecordList<Entry<R>>();
   const table = createMemoryTable(maxBytes, all);
   return {

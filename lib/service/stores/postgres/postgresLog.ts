@@ -1,5 +1,5 @@
 import { asyncScheduler, concatMap, defer, map, of, tap, type Observable } from 'rxjs';
-import { requireNumber } from '../../../core/options.js';
+import { requireNumber, requireNumbers } from '../../../core/options.js';
 import { RunFullError, RunNotFoundError, RunTakenError } from '../../runs/runErrors.js';
 import type { RunLog } from '../../ports/runLog.js';
 import { createBatches } from '../batches.js';
@@ -85,8 +85,7 @@ interface TailRow {
 export function postgresLog(client: PostgresClient, options: PostgresLogOptions = {}): RunLog {
   const { notifications, maxAge = DEFAULT_MAX_AGE, retryTime = DEFAULT_RETRY_TIME, writeInterval = 100 } = options;
   const { pollInterval = notifications ? 5000 : 250 } = options;
-  requireNumber('maxAge', maxAge, 0);
-  requireNumber('retryTime', retryTime, 0);
+  requireNumbers({ maxAge, retryTime }, 0);
   requireNumber('writeInterval', writeInterval, 0, MAX_WRITE_INTERVAL);
   requireNumber('pollInterval', pollInterval, 1);
   const query: Query = (text, values) => rowsOf(client, text, values);

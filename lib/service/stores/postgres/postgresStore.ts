@@ -1,5 +1,5 @@
 import { asyncScheduler, concatMap, defer, map, of, tap, type Observable } from 'rxjs';
-import { requireNumber } from '../../../core/options.js';
+import { requireNumbers } from '../../../core/options.js';
 import type { ChatRecord } from '../../chats/chatStore.js';
 import { PAGE_SIZE, pageOf, placeOf } from '../recordPage.js';
 import { storedTime } from '../storedTime.js';
@@ -52,8 +52,7 @@ export function postgresStore<K extends 'run' | 'chat' = 'run'>(
   } = {},
 ): RecordStore<KindRecord<K>> {
   const { kind = 'run', maxAge = DEFAULT_MAX_AGE, retryTime = DEFAULT_RETRY_TIME } = options;
-  requireNumber('maxAge', maxAge, 0);
-  requireNumber('retryTime', retryTime, 0);
+  requireNumbers({ maxAge, retryTime }, 0);
   const query = <Row>(text: string, values: unknown[]) => rowsOf<Row>(client, text, values);
   const clean = removeExpired(client, retryTime);
   const now = () => asyncScheduler.now();

@@ -1,5 +1,5 @@
 import { asyncScheduler, defer, map, tap, type Observable } from 'rxjs';
-import { requireNumber } from '../../../core/options.js';
+import { requireNumber, requireNumbers } from '../../../core/options.js';
 import { RunFullError, RunNotFoundError, RunTakenError } from '../../runs/runErrors.js';
 import type { LogState, RunLog } from '../../ports/runLog.js';
 import { randomId } from '../../../transport/randomId.js';
@@ -70,10 +70,9 @@ export function redisLog(client: RedisClient, options: RedisLogOptions = {}): Ru
     prefix = 'rivulet',
   } = options;
   const { pollInterval = notifications ? 5000 : 250 } = options;
-  requireNumber('maxAge', maxAge, 1);
+  requireNumbers({ maxAge, pollInterval }, 1);
   requireNumber('retryTime', retryTime, 0);
   requireNumber('writeInterval', writeInterval, 0, MAX_WRITE_INTERVAL);
-  requireNumber('pollInterval', pollInterval, 1);
   const wakeUps = createWakeUps(notifications, pollInterval);
 
   /** Executes a script. The keys of a run are on one node of a cluster: Redis hashes what the braces contain. */
