@@ -144,7 +144,9 @@ export class PendingToolCall {
   }
 
   private appendText(text: string, index: Index): void {
-    if (this.isParsedAs(text)) return;
+    // A repeat is not appended: all arguments would be parsed again each time.
+    const isParsed = this.parsed?.length === this.text.length && !isBlank(text);
+    if (isParsed && this.isRepeatedBy(parseToolCallArguments(text))) return;
     if (this.head.length < HEAD_LENGTH) {
       const isPlaceholderSoFar = isBlank(this.head);
       if (this.head !== '' && isPlaceholderSoFar && isBlank(text)) return; // a repeated placeholder
@@ -156,12 +158,6 @@ export class PendingToolCall {
     // Cheap: for an ordinary fragment, `startsWith` fails at the first characters.
     if (this.cumulative !== undefined && text !== '')
       this.cumulative = text.startsWith(this.cumulative) ? text : undefined;
-  }
-
-  /** A repeat is not appended: all arguments would be parsed again each time. */
-  private isParsedAs(text: string): boolean {
-    if (this.parsed?.length !== this.text.length || isBlank(text)) return false;
-    return this.isRepeatedBy(parseToolCallArguments(text));
   }
 
   /** Arguments that equal those so far are as long. Others, and a text that has grown, are compared a few times only. */
