@@ -112,16 +112,13 @@ export function createWaitingRuns(
     const { cancel, context } = runOptions;
     const messages = exchanges.path(id).flatMap(historyOf);
     const calls = callsOfPage(id);
-    return concat(
-      tools.execute(calls, { stop, cancel, context, messages }).pipe(
-        tap((event) => isToolResult(event) && exchanges.addAnswer(id, answerOf(event))),
-        toView(exchanges.get(id).view),
-        calls.length > MANY_CALLS ? auditTime(calls.length * PAUSE) : identity,
-        tap((view) => update(id, { view })),
-      ),
-      defer(() => {
-        update(id, { view: { ...exchanges.get(id).view, status: 'waiting' } });
-        return EMPTY;
+    return tools.execute(calls, { stop, cancel, context, messages }).pipe(
+      tap((event) => isToolResult(event) && exchanges.addAnswer(id, answerOf(event))),
+      toView(exchanges.get(id).view),
+      calls.length > MANY_CALLS ? auditTime(calls.length * PAUSE) : identity,
+      tap({
+        next: (view) => update(id, { view }),
+        complete: () => update(id, { view: { ...exchanges.get(id).view, status: 'waiting' } }),
       }),
     );
   }
