@@ -180,12 +180,8 @@ export function createExchanges(
   const open = (): readonly Exchange[] =>
     [...byId.values()].filter(({ base, view }) => base !== undefined || openStatuses.includes(view.status));
 
-  function addAnswer(id: string, callId: string, answer: CallAnswers): void {
-    const { view, base, answers } = get(id);
-    // The events of a run that has not ended change its view.
-    const shown = base ? {} : { view: changeCall(view, callId, pending) };
-    update(id, { answers: mergeAnswers(answers, answer), ...shown });
-  }
+  const addAnswer = (id: string, answer: CallAnswers, change: Pick<Partial<Exchange>, 'view'> = {}): void =>
+    update(id, { answers: mergeAnswers(get(id).answers, answer), ...change });
 
   const pack = (exchange: Exchange): Exchange => packFiles(exchange, agent.fileAddress);
 
@@ -247,7 +243,9 @@ export function createExchanges(
       if (!exchangeOf(callId, [...byId.values()]))
         throw unknownId('call', callId, 'Pass the `id` of a call of `view.waiting`.');
       const owner = exchangeOf(callId, open());
-      if (owner && openCalls(owner).some(({ id }) => id === callId)) addAnswer(owner.id, callId, answer);
+      if (!owner || openCalls(owner).every(({ id }) => id !== callId)) return;
+      // The events of a run that has not ended change its view.
+      addAnswer(owner.id, answer, owner.base ? {} : { view: changeCall(owner.view, callId, pending) });
     },
 
     /** A run that can be joined is saved as it was at its start: what is saved changes only if it starts or ends. */

@@ -1,5 +1,6 @@
-import { asyncScheduler, catchError, concat, concatAll, concatMap, defer, EMPTY, filter, finalize } from 'rxjs';
-import { map, merge, of, startWith, Subject, switchMap, take, takeUntil, takeWhile, tap } from 'rxjs';
+import { asyncScheduler, auditTime, catchError, concat, concatAll, concatMap, defer } from 'rxjs';
+import { EMPTY, filter, finalize, identity, map, merge, of, startWith, Subject } from 'rxjs';
+import { switchMap, take, takeUntil, takeWhile, tap } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { CallAnswers } from '../core/approval.js';
 import { after } from '../core/timeLimit.js';
@@ -19,6 +20,12 @@ import type { UnsettledRuns } from './unsettledRuns.js';
 
 /** How many runs in a row may wait for nothing: those that another device has answered do. */
 const MOST_ANSWERED = 30;
+
+/** Of more calls, not each event is a change: a change is shown and stored with all of them. */
+const MANY_CALLS = 32;
+
+/** Milliseconds for each of these calls, between two changes: about ten times as long as a change takes. */
+const PAUSE = 0.25;
 
 /** Shows the events of a run, which starts from the view `base`, in its exchange. */
 export type Follow = (
@@ -104,15 +111,14 @@ export function createWaitingRuns(
     if (!tools) return EMPTY;
     const { cancel, context } = runOptions;
     const messages = exchanges.path(id).flatMap(historyOf);
-    return concat(
-      tools.execute(callsOfPage(id), { stop, cancel, context, messages }).pipe(
-        tap((event) => isToolResult(event) && exchanges.addAnswer(id, event.id, answerOf(event))),
-        toView(exchanges.get(id).view),
-        tap((view) => update(id, { view })),
-      ),
-      defer(() => {
-        update(id, { view: { ...exchanges.get(id).view, status: 'waiting' } });
-        return EMPTY;
+    const calls = callsOfPage(id);
+    return tools.execute(calls, { stop, cancel, context, messages }).pipe(
+      tap((event) => isToolResult(event) && exchanges.addAnswer(id, answerOf(event))),
+      toView(exchanges.get(id).view),
+      calls.length > MANY_CALLS ? auditTime(calls.length * PAUSE) : identity,
+      tap({
+        next: (view) => update(id, { view }),
+        complete: () => update(id, { view: { ...exchanges.get(id).view, status: 'waiting' } }),
       }),
     );
   }

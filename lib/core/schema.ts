@@ -118,11 +118,15 @@ function typeName(value: JsonValue): string {
   return Array.isArray(value) ? 'an array' : typeof value;
 }
 
+/** The model reads them again in each turn: a list of 30,000 wrong elements had 1.7 MB of issues. */
+const MAX_ISSUES = 20;
+
 function fromStandard<T>(result: StandardResult<T>): Validation<T> {
   if (!result.issues) return { value: result.value };
   const toKey = (key: PropertyKey | { readonly key: PropertyKey }) => String(typeof key === 'object' ? key.key : key);
-  const messages = result.issues.map(({ path, message }) =>
-    path?.length ? `${path.map(toKey).join('.')}: ${message}` : message,
-  );
-  return { invalid: messages.join('; ') };
+  const messages = result.issues
+    .slice(0, MAX_ISSUES)
+    .map(({ path, message }) => (path?.length ? `${path.map(toKey).join('.')}: ${message}` : message));
+  const others = result.issues.length - messages.length;
+  return { invalid: messages.join('; ') + (others > 0 ? `; and ${others} more` : '') };
 }

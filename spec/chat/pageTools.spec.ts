@@ -185,3 +185,21 @@ describe('a page that is left while its run waits', () => {
     shutDown(handler);
   });
 });
+
+describe('a page that executes very many calls', () => {
+  it.each(['now', 'later'])('what is to be stored changes a few times, and the results arrive (%s)', async (when) => {
+    const count = 200;
+    const here = tool({ ...zone, execute: () => (when === 'now' ? 'Oslo' : Promise.resolve('Oslo')) });
+    const model = scriptedModel([Array.from({ length: count }, () => toolCall('zone')), 'Done']);
+    const chat = conversation(createAgent({ model, tools: [tool(zone)] }), { tools: pageTools([here]) });
+    let changes = 0;
+    const shown = chat.view$.subscribe();
+    shown.add(chat.saved$.subscribe(() => (changes += 1)));
+    chat.send('Where am I?');
+    await until(chat, 'idle');
+    const completed = answer(chat)?.filter((part) => part.type === 'toolCall' && part.result === 'Oslo');
+    expect(completed).toHaveLength(count);
+    expect(changes).toBeLessThan(count / 4); // with a change for each result, 1,000 calls held a page for half a minute
+    shown.unsubscribe();
+  });
+});

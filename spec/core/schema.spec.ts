@@ -69,6 +69,15 @@ describe('validate', () => {
     expect(validate(standard, { at: [1, 'two'] })).toEqual({ invalid: expect.stringMatching(/^at\.1: /) as unknown });
   });
 
+  it.each([
+    [20, /^at\.0: [^;]*(; at\.\d+: [^;]*){19}$/],
+    [30_000, /^at\.0: [^;]*(; at\.\d+: [^;]*){19}; and 29980 more$/],
+  ])('validate names the first of %i problems: the model reads them in each turn', (count, expected) => {
+    const wrong = Array.from({ length: count }, () => 'x');
+    const schema = z.object({ at: z.array(z.number()) });
+    expect(validate(schema, { at: wrong })).toEqual({ invalid: expect.stringMatching(expected) as unknown });
+  });
+
   it('validate returns a Promise for a schema that validates asynchronously', async () => {
     const asynchronous: StandardSchema<unknown, number> = {
       '~standard': { version: 1, vendor: 'acme', validate: () => Promise.resolve({ value: 7 }) },

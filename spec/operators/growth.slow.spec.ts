@@ -191,6 +191,35 @@ const rows: readonly Row[] = [
     20_000,
     (n) => () => redactThrown({ data: 'eyJ-aaaaaaaaaa.eyJ'.repeat(n) }, { provider: 'p', debug: true }),
   ],
+  ...Object.entries({
+    'characters of arguments, to which a server returns': (n: number, wide: boolean) =>
+      wide ? `{"a":[${'1,'.repeat(n)}1]}` : ' ',
+    'fields of arguments, to which a server returns': (n: number, wide: boolean) =>
+      wide ? Object.fromEntries(list(n, (at) => [`k${at}`, 1])) : { k0: 1 },
+  }).map(([name, args]): Row => [
+    name,
+    8_000,
+    (n) =>
+      turnOf([
+        { type: 'toolCallFragment', id: 'x', index: 0, name: 'f', arguments: args(n, true) },
+        ...list(n / 4, (at): Chunk[] => [
+          { type: 'toolCallFragment', id: `y${at}`, index: at, arguments: '{"a":1}' },
+          { type: 'toolCallFragment', id: 'x', index: at + 1, arguments: args(n, false) },
+        ]).flat(),
+      ]),
+  ]),
+  [
+    'repeated announcements of a call with other arguments',
+    6_000,
+    (n) =>
+      turnOf([
+        { type: 'toolCallFragment', id: 'x', index: 0, name: 'f', arguments: `{"a":[${'1,'.repeat(n)}1]}` },
+        ...list(n / 4, (at): Chunk => ({ type: 'toolCallFragment', id: 'x', index: at + 1, name: 'f' })),
+        ...list(n / 4, (at): Chunk => {
+          return { type: 'toolCallFragment', index: at + 1, arguments: `{"a":[${at}]}`, done: true };
+        }),
+      ]),
+  ],
   [
     'brackets in arguments',
     100_000,

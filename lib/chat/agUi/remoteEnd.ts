@@ -3,6 +3,7 @@ import type { FinishReason } from '../../core/chunk.js';
 import { isJsonObject, nonEmptyString, objectOrEmpty, type JsonObject } from '../../core/json/json.js';
 import { nestedId } from '../../core/nested.js';
 import { addUsage, usageOf, type Usage } from '../../core/usage.js';
+import { words } from '../../core/words.js';
 import { RemoteRunError } from '../../transport/fromServerSentEvents.js';
 import type { AgUiInterrupt, AgUiUsage, RunErrorEvent, RunFinishedEvent } from '../../transport/agUi/protocol.js';
 import type { RunOutcome } from '../../transport/agUi/protocol.js';
@@ -90,19 +91,9 @@ function toQuestion(interrupt: AgUiInterrupt): WaitingCall | undefined {
   };
 }
 
-const finishReasons: ReadonlySet<unknown> = new Set<FinishReason>([
-  'stop',
-  'length',
-  'toolCalls',
-  'contentFilter',
-  'paused',
-  'stopped',
-  'maxTurns',
-  'limit',
-  'error',
-  'other',
-  'unspecified',
-]);
+const finishReasons: ReadonlySet<unknown> = /* @__PURE__ */ words(
+  'stop length toolCalls contentFilter paused stopped maxTurns limit error other unspecified',
+);
 
 export const readFinishReason = (reason: unknown): FinishReason =>
   finishReasons.has(reason) ? (reason as FinishReason) : 'stop';

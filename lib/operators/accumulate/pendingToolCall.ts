@@ -16,6 +16,9 @@ const HEAD_LENGTH = 8;
 /** Bounds the cost of a long fragment. */
 const HEAD_SOURCE_LENGTH = 1000;
 
+/** Comparisons of a call that may each read all of its arguments, whatever the length of the fragment. */
+const MAX_COMPARISONS = 16;
+
 export class PendingToolCall {
   /** The provider's id; `''` until it is known. */
   id = '';
@@ -34,6 +37,8 @@ export class PendingToolCall {
   isAnnouncedAgain = false;
   private readonly text = new StringBuilder();
   private object: Record<string, JsonValue> | undefined;
+  private hasFields = false;
+  private comparisons = 0;
   /** Valid as long as nothing is appended to `text`. */
   private parsed: { readonly length: number; readonly value: JsonObject } | undefined;
   private providerData: ProviderData | undefined;
@@ -87,7 +92,7 @@ export class PendingToolCall {
 
   /** Any arguments that follow replace a blank text or a placeholder. */
   isPlaceholder(): boolean {
-    return isBlank(this.head) && (this.object === undefined || Object.keys(this.object).length === 0);
+    return isBlank(this.head) && !this.hasFields;
   }
 
   /** Each character is scanned once: with `JSON.parse` per fragment, 64 KB in 4-character fragments took seconds. */
@@ -110,14 +115,14 @@ export class PendingToolCall {
   isUnchangedBy({ arguments: args }: ToolCallFragment): boolean {
     if (args === undefined || args === null) return true;
     const added = typeof args === 'string' ? parseToolCallArguments(args) : args;
-    return Object.keys(added).length === 0 || (this.isComplete() && isSameJson(added, this.parseArguments()));
+    return Object.keys(added).length === 0 || (this.isComplete() && this.isRepeatedBy(added));
   }
 
   isRepeat(): boolean {
     const { original } = this;
     if (original === undefined) return false;
     if (this.isPlaceholder() && this.index !== original.argumentsIndex) return true;
-    return isSameJson(this.parseArguments(), original.parseArguments());
+    return original.isRepeatedBy(this.parseArguments());
   }
 
   /** Arguments that arrived as an object are checked: the event's parser may have changed them. */
@@ -135,11 +140,15 @@ export class PendingToolCall {
     const object = (this.object ??= {});
     const fields = Object.entries(args);
     for (const [name, value] of fields) setField(object, name, value);
-    if (fields.length > 0) this.argumentsIndex ??= index;
+    if (fields.length === 0) return;
+    this.hasFields = true;
+    this.argumentsIndex ??= index;
   }
 
   private appendText(text: string, index: Index): void {
-    if (this.isParsedAs(text)) return;
+    // A repeat is not appended: all arguments would be parsed again each time.
+    const isParsed = this.parsed?.length === this.text.length && !isBlank(text);
+    if (isParsed && this.isRepeatedBy(parseToolCallArguments(text))) return;
     if (this.head.length < HEAD_LENGTH) {
       const isPlaceholderSoFar = isBlank(this.head);
       if (this.head !== '' && isPlaceholderSoFar && isBlank(text)) return; // a repeated placeholder
@@ -153,11 +162,13 @@ export class PendingToolCall {
       this.cumulative = text.startsWith(this.cumulative) ? text : undefined;
   }
 
-  /** A repeat is not appended: all arguments would be parsed again each time. */
-  private isParsedAs(text: string): boolean {
-    const { parsed } = this;
-    if (parsed?.length !== this.text.length || isBlank(text)) return false;
-    return isSameJson(parseToolCallArguments(text), parsed.value);
+  /** Arguments that equal those so far are as long. Others, and a text that has grown, are compared a few times only. */
+  private isRepeatedBy(args: JsonObject): boolean {
+    if (this.comparisons === MAX_COMPARISONS) return false;
+    const isKnown = this.object ? this.text.length === 0 : this.parsed?.length === this.text.length;
+    const isSame = isSameJson(args, this.parseArguments());
+    if (!isSame || !isKnown) this.comparisons += 1;
+    return isSame;
   }
 
   /** Arguments of the joined text, or, if that is not JSON, of the last cumulative fragment. */
