@@ -21,8 +21,8 @@ export class MessageEncoder {
   private parent: string | undefined;
   private arriving = new Map<number | string, ArrivingCall>();
   private readonly indexes = new Map<string | undefined, number | string>();
-  /** Calls that were sent wrong, and have not ended. */
-  private readonly wrong: string[] = [];
+  /** A call that was sent wrong, and those after it, until they end. */
+  private readonly uncorrected: string[] = [];
   /** A client assumes that it has to answer such calls. */
   private readonly unanswered = new Set<string>();
   private readonly transcript: Transcript;
@@ -88,17 +88,17 @@ export class MessageEncoder {
     if (streamed === '') this.sendArguments(id, complete);
     const isSame = streamed === '' || streamed === complete || isSameJson(parseArguments(streamed), args);
     const wasRenamed = arriving?.isStarted === true && arriving.name !== name;
-    if (isSame && !wasRenamed) this.send({ type: 'TOOL_CALL_END', toolCallId: id });
-    else {
-      this.transcript.setCall(id, name, complete);
-      this.wrong.push(id);
-    }
+    const isWrong = !isSame || wasRenamed;
+    if (isWrong) this.transcript.setCall(id, name, complete);
+    // A client orders calls by their ends.
+    if (isWrong || this.uncorrected.length > 0) this.uncorrected.push(id);
+    else this.send({ type: 'TOOL_CALL_END', toolCallId: id });
   }
 
   /** Corrects all calls of which a server has repeated or wrapped the arguments with one snapshot, and ends them. */
   correctCalls(): void {
-    if (this.wrong.length > 0) this.sendSnapshot();
-    for (const toolCallId of this.wrong.splice(0)) this.send({ type: 'TOOL_CALL_END', toolCallId });
+    if (this.uncorrected.length > 0) this.sendSnapshot();
+    for (const toolCallId of this.uncorrected.splice(0)) this.send({ type: 'TOOL_CALL_END', toolCallId });
   }
 
   addResult(part: ToolResultPart): void {

@@ -140,13 +140,10 @@ describe('toAgUi', () => {
     );
   });
 
-  it('toAgUi corrects all calls that a server has sent one after the other with one snapshot', () => {
+  it('toAgUi corrects all calls that a server has sent one after the other with one snapshot, in their order', () => {
     const repeated = Array.from({ length: 20 }, (_, index): Step[] =>
-      ['{"x":1}', '{"x":1}{"x":1}'].map((text) => ({
-        type: 'toolCallFragment',
-        index,
-        id: `c${index}`,
-        name: 'add',
+      ['{"x":1}', '{"x":1}{"x":1}'].slice(0, index === 10 ? 1 : 2).map((text) => ({
+        ...{ type: 'toolCallFragment', index, id: `c${index}`, name: 'add' },
         arguments: text,
       })),
     );
@@ -155,7 +152,7 @@ describe('toAgUi', () => {
     expect(others).toEqual([]);
     const toolCalls = repeated.map((_, index) => ({ id: `c${index}`, function: { arguments: '{"x":1}' } }));
     expect(snapshot?.messages).toMatchObject([question, { role: 'assistant', toolCalls }]);
-    expect(ofType(events, 'TOOL_CALL_END')).toHaveLength(20);
+    expect(ofType(events, 'TOOL_CALL_END').map(({ toolCallId }) => toolCallId)).toEqual(toolCalls.map(({ id }) => id));
     expect(sequenceProblem(events)).toBeUndefined();
   });
 
