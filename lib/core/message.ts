@@ -205,7 +205,7 @@ export function base64(bytes: Uint8Array): string {
   return btoa(binary);
 }
 
-/** In a loop: `Uint8Array.from` with a function takes 20 times as long, seconds for a photo. Undefined for another text. */
+/** In a loop: `Uint8Array.from` with a function takes 20 times as long. Undefined if the text is not Base64. */
 export function bytesOfBase64(text: string): Uint8Array<ArrayBuffer> | undefined {
   let binary: string;
   try {

@@ -1,6 +1,7 @@
 import { identity, mergeMap, of, type MonoTypeOperatorFunction, type Observable } from 'rxjs';
 import type { Chunk } from '../core/chunk.js';
 import { NOTICE_EVENT } from '../core/connectionEvents.js';
+import { growingList } from '../core/growing.js';
 import { hash } from '../core/hash.js';
 import { asArray, mapChanged, isRecord, objectOrEmpty, type JsonValue } from '../core/json/json.js';
 import { mapParts, type FilePart, type Message, type Part, type ToolResultPart } from '../core/message.js';
@@ -27,14 +28,16 @@ export const omitRefused =
   (state: S, context: C): R =>
     turn(state, { ...context, model: withoutRefused(context.model) });
 
+/** Of a conversation that grows by each turn. */
+const memories = /* @__PURE__ */ growingList((message: Message) => providerDataOf(message, OWNER));
+
 /** A stop reaches the model in the request. */
 const withoutRefused = (model: Model): Model => ({
   provider: model.provider,
   name: model.name,
   ...(model.capabilities && { capabilities: model.capabilities }),
   stream(request) {
-    const known = request.messages
-      .flatMap((message) => providerDataOf(message, OWNER))
+    const known = memories(request.messages)
       .filter(({ provider }) => provider === model.provider)
       .flatMap(({ refused }) => asArray(refused));
     return send(model, { ...request, messages: omitFrom(request.messages, new Set(known)) }, []);

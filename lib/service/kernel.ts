@@ -196,16 +196,15 @@ export class Kernel<C> implements OwnerData {
       begin.pipe(
         map((events) => {
           const isStopped = this.locks.isStopped(lockId, owner);
-          const { resumed } = events;
           const { onError } = this;
           const { limits: { budget } = {}, omitRefused: isOmitted = true } = this.options;
-          const usage = createRunUsage(resumed);
+          const usage = createRunUsage(events.resumed);
           const wrapTurn = wrapBoth(budget && usage.wrapTurn, isOmitted ? omitRefused : undefined);
           // These operators come after the record is written, so it has what they remove.
           const create: Parameters<Registry['start']>[0] = (stop, cancel, prompts, failure) =>
             events({ stop: isStopped ? of(undefined) : stop, cancel, prompts, wrapTurn }, failure, inbox).pipe(
               this.limits.count(owner, () => bytes + inbox.bytes, usage),
-              observed(isExecuted ? this.options : {}, { id, context: context as C, resumed }, onError),
+              observed(isExecuted ? this.options : {}, { id, context: context as C, resumed: events.resumed }, onError),
               publicEvents(this.browser, clientErrors),
             );
           return this.registry.start(create, id, { ...start, inbox }).run;

@@ -1,9 +1,10 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { filter, firstValueFrom, toArray } from 'rxjs';
+import { EMPTY, filter, firstValueFrom, toArray } from 'rxjs';
 import { createAgent, type Agent } from '../../lib/agent/createAgent.js';
 import { conversation, remoteAgent } from '../../lib/chat/index.js';
 import type { Conversation, ConversationAgent } from '../../lib/chat/index.js';
-import { filePart, userMessage } from '../../lib/core/message.js';
+import { filePart, userMessage, type Message } from '../../lib/core/message.js';
+import type { Model } from '../../lib/core/model.js';
 import type { StreamEvent } from '../../lib/core/event.js';
 import type { Input } from '../../lib/core/input.js';
 import { tool } from '../../lib/core/tool.js';
@@ -324,4 +325,24 @@ describe('omitRefused', () => {
     expect(server.requests).toHaveLength(3);
     again.unsubscribe();
   });
+});
+
+it('omitRefused reads each message of a conversation once, however many turns it has', () => {
+  let reads = 0;
+  const messages = Array.from({ length: 50 }, (_, index): Message => {
+    const { role, parts } = userMessage(`Prompt ${index}`);
+    return {
+      role,
+      get parts() {
+        reads++;
+        return parts;
+      },
+    };
+  });
+  const model: Model = { provider: 'test', name: 'test', stream: () => EMPTY };
+  const ask = omitRefused((sent: readonly Message[], context: { readonly model: Model }) =>
+    context.model.stream({ messages: sent, tools: [] }).subscribe(),
+  );
+  for (let turn = 1; turn <= messages.length; turn++) ask(messages.slice(0, turn), { model });
+  expect(reads).toBe(messages.length);
 });

@@ -192,14 +192,14 @@ describe('the limits of an owner', () => {
     const { wrapTurn, usageOf } = createRunUsage();
     const messageOf = (role: 'user' | 'model', text: string): Message => ({ role, parts: [{ type: 'text', text }] });
     const begin = wrapTurn(() => EMPTY);
-    begin({ messages: [messageOf('user', 'x'.repeat(8))], turn: 1, usage: {} }, {} as never);
+    void begin({ messages: [messageOf('user', 'x'.repeat(8))], turn: 1, usage: {} }, {} as never);
     const events = [
       { type: 'message', message: messageOf('model', 'y'.repeat(12)) },
       { type: 'turn', finishReason, ...reported },
     ];
     const used = events.map((event) => usageOf(event as StreamEvent));
     expect(used).toEqual([undefined, expected]);
-    begin({ messages: [], turn: 1, usage: {} }, {} as never);
+    void begin({ messages: [], turn: 1, usage: {} }, {} as never);
     expect(usageOf({ type: 'turn', finishReason: 'stopped' } as StreamEvent)).toMatchObject({ output: 0 });
   });
 

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { filter, firstValueFrom } from 'rxjs';
+import { filter, firstValueFrom, throwError } from 'rxjs';
 import * as z from 'zod';
 import { createAgent, type Agent } from '../../lib/agent/createAgent.js';
 import { typed } from '../../lib/agent/typed.js';
@@ -86,5 +86,36 @@ describe.each([
     await until('idle');
     expect(executed).toBe(1);
     shown.unsubscribe();
+  });
+});
+
+// An earlier version, or a script of a person, may have written it.
+describe.each([true, false])('a stored run that has nothing to start from, with `checkpoints: %p`', (checkpoints) => {
+  it.each(
+    (['running', 'waiting'] as const).flatMap((state) =>
+      (['POST', 'PATCH', 'DELETE'] as const).map((method) => [state, method] as const),
+    ),
+  )('that is %s is answered to %s', async (state, method) => {
+    const memory = memoryStore();
+    let reads = 0;
+    const store = {
+      ...memory,
+      get: (id: string) => (reads++ > 100 ? throwError(() => new Error('It is read without end.')) : memory.get(id)),
+    };
+    const handler = agentHandler(agentWith({}), { store, checkpoints, onError: () => undefined });
+    handlers.push(handler);
+    const id = crypto.randomUUID();
+    memory.put({ id, owner: '', state, attempt: 1, input: [], updated: 0 }, 0).subscribe();
+    const body = method === 'DELETE' ? null : JSON.stringify({ input: 'Go.' });
+    const response = await handler(new Request('http://s.test/', { method, headers: { 'x-run-id': id }, body }));
+    const answers = { POST: [200, 'run_not_found'], PATCH: [404, ''], DELETE: [204, ''] } as const;
+    const [status, text] = answers[method];
+    expect({ status: response.status, text: await response.text() }).toEqual({
+      status,
+      text: expect.stringContaining(text),
+    });
+    const stored = await firstValueFrom(memory.get(id));
+    expect(stored?.record.state).toBe(method === 'PATCH' ? state : 'ended');
+    expect(executed).toBe(0);
   });
 });

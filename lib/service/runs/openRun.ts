@@ -213,12 +213,10 @@ function recover<C>(kernel: Kernel<C>, run: StoredRun, opening: Opening<C>): Obs
   if (state === 'parked') return of(kernel.runElsewhere(id));
   if (!isOpenRun(record)) return replay(kernel, run, opening);
   const rest = defer(() => planRest(kernel, run, client).pipe(concatMap((plan) => launch(kernel, plan, opening))));
-  if (!kernel.isResumable) {
-    const lost = defer(() => settleLost(kernel, run).pipe(concatMap((settled) => replay(kernel, settled, opening))));
-    return hasBegun(kernel, record).pipe(concatMap((isLost) => (isLost ? lost : rest)));
-  }
-  // The first checkpoint comes before the first tool: without one, nothing was executed.
-  return checkpoint || history ? rest : of(replayRecord(record));
+  // The first checkpoint comes before the first tool. A record that has nothing to start from is that of a lost run.
+  if (kernel.isResumable && (checkpoint || history)) return rest;
+  const lost = defer(() => settleLost(kernel, run).pipe(concatMap((settled) => replay(kernel, settled, opening))));
+  return hasBegun(kernel, record).pipe(concatMap((isLost) => (isLost ? lost : rest)));
 }
 
 /** A run that resumes another one begins when it has taken its checkpoint. Until then, the other one waits. */
