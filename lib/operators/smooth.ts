@@ -1,5 +1,5 @@
 import { asyncScheduler, type MonoTypeOperatorFunction, type Subscription } from 'rxjs';
-import type { Chunk } from '../core/chunk.js';
+import { withoutPrefix, type Chunk } from '../core/chunk.js';
 import { createOperator } from '../core/createOperator.js';
 import type { StreamEvent } from '../core/event.js';
 import { asKnownEvent } from '../core/eventGuards.js';
@@ -71,9 +71,11 @@ export function smooth<E extends StreamEvent>({
       }, pause);
     };
     const enqueue = (delta: Delta) => {
-      if (delta.type !== type) flush();
+      const prefix = delta.type === 'text' && delta.prefix;
+      if (prefix || delta.type !== type) flush();
       type = delta.type;
-      queue.append(delta.text, asyncScheduler.now());
+      if (prefix) out.next({ type, text: prefix, prefix } as StreamEvent as E); // a view leaves it out
+      queue.append(prefix ? withoutPrefix(delta) : delta.text, asyncScheduler.now());
       if (timer) return;
       startTimer();
       emitShare();

@@ -170,6 +170,17 @@ describe('smooth', () => {
     expect(chunks).toEqual([thinking('h'), thinking('m'), text('a'), text('b'), finish]);
   });
 
+  it('smooth keeps the prefix of a text, which a view leaves out', () => {
+    const prefixed: Chunk = { type: 'text', text: '\n5 degrees', prefix: '\n' };
+    const { chunks } = run([
+      [0, text('Hi')],
+      [0, prefixed],
+      [1000, finish],
+    ]);
+    expect(chunks.slice(0, 4)).toEqual([text('H'), text('i'), { type: 'text', text: '\n', prefix: '\n' }, text('5')]);
+    expect(textOf(chunks)).toBe('Hi\n5 degrees');
+  });
+
   it('smooth drops the text that a retract voids', () => {
     const { chunks } = run([
       [0, text('void')],

@@ -162,7 +162,7 @@ export class PendingToolCall {
       this.cumulative = text.startsWith(this.cumulative) ? text : undefined;
   }
 
-  /** Arguments that equal those so far are as long. Others, and a text that has grown, are compared a few times only. */
+  /** Equal arguments are as long as those so far. Others, and a text that has grown, are compared a few times only. */
   private isRepeatedBy(args: JsonObject): boolean {
     if (this.comparisons === MAX_COMPARISONS) return false;
     const isKnown = this.object ? this.text.length === 0 : this.parsed?.length === this.text.length;

@@ -117,9 +117,14 @@ export class RunningCall implements ExecutionObserver {
 /** After a `retract`, another call may have the same id. The arguments of a person do not make another call of it. */
 const contentOf = ({ name, arguments: args }: ToolCallPart): string => hash(canonicalJson([name, args]));
 
+/** The model has the other tools, too: each of thousands of calls would be answered with all names. */
+const MAX_NAMES = 50;
+
 function toolNamed(tools: ReadonlyMap<string, Tool>, name: string): Tool {
   const tool = tools.get(name);
   if (tool) return tool;
-  const available = tools.size > 0 ? `Available: ${[...tools.keys()].join(', ')}.` : 'No tools are available.';
-  throw new ToolFailure('unknown_tool', `There is no tool "${name}". ${available}`);
+  if (tools.size === 0) throw new ToolFailure('unknown_tool', `There is no tool "${name}". No tools are available.`);
+  const names = [...tools.keys()].slice(0, MAX_NAMES).join(', ');
+  const others = tools.size > MAX_NAMES ? `, and ${tools.size - MAX_NAMES} more` : '';
+  throw new ToolFailure('unknown_tool', `There is no tool "${name}". Available: ${names}${others}.`);
 }

@@ -207,6 +207,14 @@ describe('RunningCall', () => {
       ]);
     });
 
+    it('RunningCall names the first 50 of many tools', async () => {
+      const tools = Array.from({ length: 52 }, (_, at) => anyTool(`f${at}`, () => 1));
+      const [answer] = (await runCalls(tools, [callOf('sub')])).answers;
+      expect(answer).toMatchObject({
+        error: expect.stringMatching(/Available: f0, .*, f49, and 2 more\.$/) as unknown,
+      });
+    });
+
     it.each(['__proto__', 'constructor', 'toString', 'hasOwnProperty'])(
       'RunningCall accepts %s as a name like any other',
       async (name) => {
