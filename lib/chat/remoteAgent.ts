@@ -18,13 +18,10 @@ import type { Message } from '../core/message.js';
 import { addressOf, contentTypeError, createRetryDelay, makeClient, pageFetch } from '../transport/pageFetch.js';
 import { requireReconnection, SERVER, statusError, type PageRequestOptions } from '../transport/pageFetch.js';
 import type { WaitingPage, WaitingRun } from '../transport/waitingRun.js';
-import type { FromServerSentEventsOptions, RunRequest } from '../transport/fromServerSentEvents.js';
+import type { RunRequest } from '../transport/fromServerSentEvents.js';
 
 /** Options of `remoteAgent`. */
-export interface RemoteAgentOptions
-  extends
-    Omit<FromServerSentEventsOptions, 'onReconnect' | 'onConnect' | 'joins' | 'reconnect'>,
-    Pick<RunRequest, 'headers'> {
+export interface RemoteAgentOptions extends PageRequestOptions {
   /**
    * The size of the files of a prompt, in base64, that is refused before it is sent: the `maxBodyBytes` of the service.
    * Default: 20 MiB.

@@ -28,7 +28,8 @@ import type { OfType } from '../core/typesOf.js';
  *
  * @param options `usedIds`: ids that the conversation has used, or a function that returns them (default: none).
  * `newId`: generates ids, another one at each call (default: `nanoid`). `fragments`: emit the fragments as well, each
- * labelled with its call's index, name and id, for a UI that shows arguments while they grow (default: false).
+ * labelled with its call's index, name and id (what has more than 128 characters, once), for a UI that shows arguments
+ * while they grow (default: false).
  * @returns A function that returns an Observable of the source's events, with complete calls in place of fragments.
  */
 export function accumulateToolCalls<E extends StreamEvent>(

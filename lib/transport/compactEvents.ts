@@ -250,10 +250,9 @@ function restoreEvent(compact: CompactEvent, emitted: Emitted): StreamEvent {
 function restorePart(part: CompactPart, { text, parts }: Emitted, rest: { from: number }): readonly unknown[] {
   if ('range' in part) {
     const { range, ...others } = part;
-    if (!(range[0] >= rest.from)) return [];
-    const restored = text.toString().slice(...range);
-    rest.from = Number(range[0]) + restored.length;
-    return [{ ...others, text: restored }];
+    if (!(range[0] >= rest.from && range[1] >= range[0])) return [];
+    rest.from = range[1];
+    return [{ ...others, text: text.toString().slice(...range) }];
   }
   if (part.type !== 'emitted') return [part];
   const restored = parts.get(part.key);

@@ -136,21 +136,19 @@ export function requireReconnection({ retries, retryDelay }: PageRequestOptions)
 export const requestHeaders = ({ headers = {} }: PageRequestOptions): Observable<PlainHeaders> =>
   defer(() => settled(typeof headers === 'function' ? headers() : headers)).pipe(take(1));
 
-type IsCurrent = () => boolean;
+/** How to make a client again. What a program has wrapped is not among them. */
+const remakers = /* @__PURE__ */ new WeakMap<object, (isCurrent: () => boolean) => object>();
 
-/** What a program has wrapped is not among them. */
-const remakers = /* @__PURE__ */ new WeakMap<object, (isCurrent: IsCurrent) => object>();
-
-/** Makes what sends requests, and notes how `whileCurrent` makes it again. */
+/** Makes what sends requests with these options. */
 export function makeClient<T extends object, O extends PageRequestOptions>(make: (options: O) => T, options: O): T {
   const client = make(options);
-  const ownHeaders = (isCurrent: IsCurrent) => () => (isCurrent() ? requestHeaders(options) : NEVER);
-  remakers.set(client, (isCurrent) => make({ ...options, headers: ownHeaders(isCurrent) }));
+  const headersWhile = (isCurrent: () => boolean) => () => (isCurrent() ? requestHeaders(options) : NEVER);
+  remakers.set(client, (isCurrent) => make({ ...options, headers: headersWhile(isCurrent) }));
   return client;
 }
 
-/** A client of which no attempt begins after the session, with the headers of the next user. */
-export const whileCurrent = <T extends object>(client: T, isCurrent: IsCurrent): T =>
+/** The client of a session, after which no attempt begins: it would have the headers of the next user. */
+export const whileCurrent = <T extends object>(client: T, isCurrent: () => boolean): T =>
   (remakers.get(client)?.(isCurrent) as T | undefined) ?? client;
 
 export const addressOf = (url: string, query: Readonly<Record<string, string>>): string => {

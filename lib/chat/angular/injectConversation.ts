@@ -125,15 +125,12 @@ export function createInjected(
     subscription.unsubscribe(); // before the new value is read, `persist` adds what another tab has overwritten
     revision.update((count) => count + 1);
   };
-  const current = computed((): { readonly name: string | undefined; readonly chat: Conversation } => {
+  const current = computed(() => {
     revision();
     const name = currentKey();
     const saved = store && name !== undefined ? store.storage?.getItem(name) : settings.saved;
-    return untracked(() => {
-      const isCurrent = () => untracked(current) === shown; // also before Angular has run the effect
-      const shown = { name, chat: conversation(whileCurrent(agent, isCurrent), { ...settings, saved }) };
-      return shown;
-    });
+    const ownAgent = whileCurrent(agent, () => untracked(currentKey) === name); // also before the effect has run
+    return untracked(() => ({ name, chat: conversation(ownAgent, { ...settings, saved }) }));
   });
   const latest = signal<{ readonly of: Conversation; readonly view: ConversationView } | undefined>(undefined);
   let connected: Conversation | undefined;

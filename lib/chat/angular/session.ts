@@ -24,7 +24,7 @@ export function injectSession(name: string) {
         if (own.key === undefined) return NEVER;
         const isOwn = () => untracked(current) === own; // also before Angular has run the effect of `current$`
         const ended$ = current$.pipe(filter(() => !isOwn()));
-        const answer$ = defer(() => request(whileCurrent(client, isOwn)));
+        const answer$ = request(whileCurrent(client, isOwn));
         return merge(answer$.pipe(materialize(), filter(isOwn), takeUntil(ended$)), NEVER).pipe(dematerialize());
       }),
   };

@@ -59,4 +59,4 @@ export function limitDepth<T>(value: T, limit: number): T {
 const copy = (value: object) =>
   (Array.isArray(value) ? [...(value as unknown[])] : { ...value }) as Record<string, unknown>;
 
-const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
+export const isObject = (it: unknown): it is Record<string, unknown> => typeof it === 'object' && it !== null;

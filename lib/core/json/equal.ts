@@ -1,10 +1,12 @@
+import { isObject } from './depth.js';
+
 /** The order of keys does not matter. Not recursive: the values may be nested deeper than the call stack. */
 export function isSameJson(left: unknown, right: unknown): boolean {
   const pairs: [unknown, unknown][] = [[left, right]];
   for (let pair = pairs.pop(); pair; pair = pairs.pop()) {
     const [a, b] = pair;
     if (a === b || Object.is(a, b)) continue; // -0 equals 0, and NaN equals NaN
-    if (!isContainer(a) || !isContainer(b) || Array.isArray(a) !== Array.isArray(b)) return false;
+    if (!isObject(a) || !isObject(b) || Array.isArray(a) !== Array.isArray(b)) return false;
     const keys = Object.keys(a);
     if (Object.getPrototypeOf(a) !== Object.getPrototypeOf(b) || keys.length !== Object.keys(b).length) return false;
     for (const key of keys) {
@@ -14,5 +16,3 @@ export function isSameJson(left: unknown, right: unknown): boolean {
   }
   return true;
 }
-
-const isContainer = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null;

@@ -1,68 +1,44 @@
-import { asArray, isJsonObject, objectOrEmpty, type JsonObject, type JsonSchema, type JsonValue } from './json.js';
+import { asArray, isJsonObject, type JsonObject, type JsonSchema, type JsonValue } from './json.js';
 import { resolveReference } from './reference.js';
 
-type Schemas = readonly (JsonValue | undefined)[];
-
-/** What all schemas that apply to a place say: of its fields, all and the optional ones, and of its items. */
-interface Place {
-  readonly fields: ReadonlyMap<string, Inner & { readonly optional: JsonValue[]; isAbsent?: boolean }>;
-  readonly items: Inner;
-}
-
-interface Inner {
-  readonly schemas: (JsonValue | undefined)[];
-  place?: Place;
-}
-
-/** Visits of schemas. In one of a stranger, many fields may lead to the same choices: then, nulls stay. */
-const MAX_WORK = 50_000;
+/** Visits of schemas. In one of a stranger, many fields may lead to as many choices: then, nulls stay. */
+const MAX_WORK = 500_000;
 
 /** Strict modes send optional properties as nullable, and several models write null without one. */
 export function omitOptionalNulls(value: JsonValue, schema: JsonSchema): JsonValue {
-  /** Each place is visited once, and its schemas once for all values that are there. */
-  const omitNulls = (inner: JsonValue, known: Inner): JsonValue => {
-    if (typeof inner !== 'object' || inner === null || work > MAX_WORK) return inner;
-    if (!known.place) work += (known.place = placeOf(schema, known.schemas)).items.schemas.length;
-    const { fields, items } = known.place;
-    if (Array.isArray(inner)) return (inner as readonly JsonValue[]).map((element) => omitNulls(element, items));
-    const kept = Object.entries(inner).flatMap(([key, field]) => {
-      const ofField = fields.get(key);
-      if (!ofField) return [[key, field] as const];
-      const isAbsent = field === null && (ofField.isAbsent ??= !ofField.optional.every(allowsNull));
-      return isAbsent ? [] : [[key, omitNulls(field, ofField)] as const];
-    });
-    return Object.fromEntries(kept);
-  };
   let work = 0;
-  const allowsNull = (property: JsonValue): boolean => {
-    if (work > MAX_WORK) return true;
-    const reached = [...reach(schema, [{ anyOf: [property] }], CHOICES)];
-    work += reached.length;
-    return reached.some(isNullable);
-  };
-  return omitNulls(value, { schemas: [schema] });
-}
-
-function placeOf(root: JsonSchema, schemas: Schemas): Place {
-  const reached = [...reach(root, schemas, COMBINATIONS)];
-  const fields = new Map<string, { readonly schemas: JsonValue[]; readonly optional: JsonValue[] }>();
-  for (const { properties, required } of reached) {
-    const needed = new Set(asArray(required));
-    for (const [key, property] of Object.entries(objectOrEmpty(properties) as JsonObject)) {
-      const field = fields.get(key) ?? { schemas: [], optional: [] };
-      fields.set(key, field);
-      field.schemas.push(property);
-      if (!needed.has(key)) field.optional.push(property);
+  /** Each place is visited once, with all schemas that apply to it. */
+  const omitNulls = (inner: JsonValue, schemas: ReadonlySet<JsonObject>): JsonValue => {
+    work += schemas.size;
+    if (typeof inner !== 'object' || inner === null || schemas.size === 0) return inner;
+    if (Array.isArray(inner)) {
+      const itemSchemas = Array.from(schemas, (each) => each['items']);
+      const items = reach(schema, itemSchemas, COMBINATIONS);
+      return (inner as readonly JsonValue[]).map((element) => omitNulls(element, items));
     }
-  }
-  return { fields, items: { schemas: reached.map(({ items }) => items) } };
+    const fields = Object.entries(inner).flatMap(([key, field]) => {
+      if ((work += schemas.size) > MAX_WORK) return [[key, field] as const];
+      const properties = Array.from(schemas, (each) => propertyOf(each, key));
+      const kept = omitNulls(field, reach(schema, properties, COMBINATIONS));
+      const isAbsent = field === null && [...schemas].some((each) => isOptional(each, key) && !allowsNull(each, key));
+      return isAbsent ? [] : [[key, kept] as const];
+    });
+    return Object.fromEntries(fields);
+  };
+  const allowsNull = (object: JsonObject, key: string) =>
+    [...reach(schema, [{ anyOf: [propertyOf(object, key) ?? {}] }], CHOICES)].some(isNullable);
+  return omitNulls(value, reach(schema, [schema], COMBINATIONS));
 }
 
 const CHOICES = ['anyOf', 'oneOf'] as const;
 const COMBINATIONS = ['anyOf', 'oneOf', 'allOf'] as const;
 
 /** The schemas with those to which their references and choices lead, each once: a schema may refer to itself. */
-function reach(root: JsonSchema, schemas: Schemas, keywords: readonly string[]): ReadonlySet<JsonObject> {
+function reach(
+  root: JsonSchema,
+  schemas: readonly (JsonValue | undefined)[],
+  keywords: readonly string[],
+): ReadonlySet<JsonObject> {
   const reached = new Set(schemas.filter(isJsonObject));
   // Also those that are added meanwhile.
   for (const { $ref, ...others } of reached) {
@@ -74,6 +50,13 @@ function reach(root: JsonSchema, schemas: Schemas, keywords: readonly string[]):
   }
   return reached;
 }
+
+function propertyOf({ properties }: JsonObject, key: string): JsonValue | undefined {
+  return isJsonObject(properties) && Object.hasOwn(properties, key) ? properties[key] : undefined;
+}
+
+const isOptional = (schema: JsonObject, key: string): boolean =>
+  propertyOf(schema, key) !== undefined && !asArray(schema['required']).includes(key);
 
 /** Whether it allows null by itself: not a reference, nor a choice. */
 function isNullable(schema: JsonObject): boolean {

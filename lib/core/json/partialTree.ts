@@ -1,3 +1,4 @@
+import { isObject } from './depth.js';
 import type { JsonValue } from './json.js';
 import { setField } from './merge.js';
 
@@ -105,5 +106,3 @@ export class PartialTree {
     return { values: values as readonly JsonValue[], finished: isLastOpen ? values.length - 1 : values.length };
   }
 }
-
-const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null;

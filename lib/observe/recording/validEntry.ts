@@ -66,9 +66,6 @@ function shapeOf(shapes: Readonly<Record<string, Shape>>, value: unknown): Shape
   return shape ?? {};
 }
 
-/** The fields are copied for each text. */
-const MAX_DELTA_FIELDS = 100;
-
 /** A function, so that a bundler can leave the table out. */
 function createEntryShapes(): Readonly<Record<string, Shape>> {
   const ofRun: Shape = { at: isNumber, run: isNumber, recorder: optional(isText) };
@@ -101,7 +98,7 @@ function createEntryShapes(): Readonly<Record<string, Shape>> {
       ...ofRun,
       request: optional(isNumber),
       of: (of) => of === 'chunk' || of === 'event' || of === 'both',
-      value: (each) => isValue(each) && Object.keys(each as object).length <= MAX_DELTA_FIELDS,
+      value: (each) => isValue(each) && Object.keys(each as object).length <= 100, // copied for each text
       field: (field) => field === 'text' || field === 'arguments',
       texts: listOf(isText),
       after: listOf(isNumber),

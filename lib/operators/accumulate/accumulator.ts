@@ -19,9 +19,6 @@ const none: readonly ToolCallEvent[] = [];
 /** After so many attempts, `nanoid` generates the id: a constant id must not hang. */
 const MAX_ATTEMPTS = 100;
 
-/** No provider accepts a longer name. In each fragment, a long label would be quadratic. */
-const MAX_REPEATED_LABEL = 128;
-
 class TurnCalls {
   readonly all: PendingToolCall[] = [];
   readonly byId = new Map<string, PendingToolCall>();
@@ -95,16 +92,16 @@ export class ToolCallAccumulator {
   /** Adds the position of the call in the turn, and its name and id if they are known: long ones once. */
   label(fragment: ToolCallFragment, call: PendingToolCall): ToolCallFragment {
     if (call.uniqueId === '' && call.id !== '') this.assignId(call);
-    const { uniqueId: id, name, position: index, shown } = call;
-    const { arguments: args } = fragment;
-    const shows = (field: 'id' | 'name', label: string): boolean =>
-      label !== '' && (label.length <= MAX_REPEATED_LABEL || (!shown[field] && (shown[field] = true)));
+    const { uniqueId: id, name, position: index, wasLabelled } = call;
+    // No provider accepts a longer name. In each fragment, a long label would be quadratic.
+    const shows = (label: string) => label !== '' && (label.length <= 128 || !wasLabelled);
+    call.wasLabelled ||= name !== '';
     return {
       type: 'toolCallFragment',
       index,
-      ...(shows('id', id) ? { id } : {}),
-      ...(shows('name', name) ? { name } : {}),
-      ...(args === undefined ? {} : { arguments: args }),
+      ...(shows(id) ? { id } : {}),
+      ...(shows(name) ? { name } : {}),
+      ...(fragment.arguments === undefined ? {} : { arguments: fragment.arguments }),
     };
   }
 

@@ -28,8 +28,8 @@ export class PendingToolCall {
   /** The provider has marked the end of the call, or another call has begun. */
   isDone = false;
   isEmitted = false;
-  /** What fragments were labelled with: an id, a name. */
-  readonly shown = { id: false, name: false };
+  /** A fragment was labelled with the name. */
+  wasLabelled = false;
   /** The indexes at which the call was announced; undefined unless there is more than one. */
   announcedAt: Set<Index> | undefined;
   argumentsIndex: Index;

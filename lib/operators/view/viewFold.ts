@@ -20,9 +20,6 @@ import { addServerTools, createAnswer, type Answer } from './answer.js';
 import { createStreamedCalls } from './streamedCalls.js';
 import type { ToolCallView, View } from './view.js';
 
-/** The id of each inner call begins with it. V8 hashes no text of more than 16,383 characters: equal lengths collide. */
-const MAX_OUTER_ID = 12_000;
-
 export interface ViewFold {
   readonly start: View;
   /** The same view if nothing has changed. */
@@ -84,9 +81,8 @@ export function createViewFold(before: View, outerCall?: string, owners = owners
         ...omitUndefined({ arguments: event.arguments }),
       }));
     },
-    nested(event) {
-      if (event.id.length <= MAX_OUTER_ID) changeCall(event, (call) => addNested(call, event.event));
-    },
+    // The ids of inner calls begin with it, and V8 gives all texts of one length above 16,383 characters the same hash.
+    nested: (event) => event.id.length <= 12_000 && changeCall(event, (call) => addNested(call, event.event)),
     toolProgress: (event) => patchCall(event, { progress: event.value }),
     toolResult: (event) => changeCall(event, (call) => answeredCall(call, event)),
     file: ({ file }) => addPart(file),

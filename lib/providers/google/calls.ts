@@ -10,9 +10,8 @@ interface OpenCall {
   readonly index: number;
   readonly name: string | undefined;
   readonly id: string | undefined;
-  /** Sent with the next fragment when it has changed: the last one counts. */
+  /** Sent with the name and at the end: the last one counts. */
   data: JsonObject;
-  isSent: boolean;
   /** Whether a part with `willContinue` has arrived. After it, a part without `willContinue` ends the call. */
   sawWillContinue: boolean;
   pathArguments: PathArguments | undefined;
@@ -38,7 +37,6 @@ export class CallDecoder {
     const fields = readFields(functionCall);
     const data = omitUndefined({ id: fields.id, thoughtSignature: signature });
     if (openCall && isContinuation(openCall, fields)) {
-      openCall.isSent &&= Object.entries(data).every(([name, value]) => openCall.data[name] === value);
       openCall.data = { ...openCall.data, ...data };
       this.extend(openCall, fields);
     } else if (fields.id !== undefined || hasContent(fields)) this.start(fields, data);
@@ -52,7 +50,7 @@ export class CallDecoder {
     this.close();
     const { id, name, args, partialArgs, willContinue } = fields;
     const index = this.count++;
-    const call: OpenCall = { index, name, id, data, isSent: false, sawWillContinue: false, pathArguments: undefined };
+    const call: OpenCall = { index, name, id, data, sawWillContinue: false, pathArguments: undefined };
     if (name !== undefined && args !== undefined && partialArgs.length === 0 && !willContinue) {
       this.emitFragment(call, { name, arguments: args, done: true });
       return;
@@ -68,7 +66,7 @@ export class CallDecoder {
     call.sawWillContinue ||= willContinue;
     if (partialArgs.length > 0) call.pathArguments ??= new PathArguments();
     if (call.pathArguments && isJsonObject(args)) call.pathArguments.merge(args);
-    else if (args !== undefined) this.emitFragment(call, { arguments: args });
+    else if (args !== undefined) this.emitFragment({ ...call, data: {} }, { arguments: args });
     for (const partial of partialArgs) call.pathArguments?.add(partial);
     if (isEnd) this.close();
   }
@@ -80,10 +78,8 @@ export class CallDecoder {
     this.openCall = undefined;
   }
 
-  private emitFragment(call: OpenCall, fields: Omit<ToolCallFragment, 'type'>): void {
-    const { index, id, data, isSent } = call;
-    const providerData = !isSent && Object.keys(data).length > 0 ? { providerData: toProviderData(data) } : {};
-    call.isSent = true;
+  private emitFragment({ index, id, data }: OpenCall, fields: Omit<ToolCallFragment, 'type'>): void {
+    const providerData = Object.keys(data).length > 0 ? { providerData: toProviderData(data) } : {};
     const idField = id === undefined ? {} : { id };
     this.emitter.emit({ type: 'toolCallFragment', index, ...idField, ...fields, ...providerData });
   }

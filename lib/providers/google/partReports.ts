@@ -3,9 +3,6 @@ import { serverToolChunk, type ServerTool } from '../../core/metadata.js';
 import type { ChunkReceiver } from '../shared/chunkEmitter.js';
 import { unknownChunk } from '../shared/unknownChunk.js';
 
-/** Google's have 22 characters. It is repeated in the id of each call. */
-const MAX_ID_LENGTH = 200;
-
 type Call = Pick<ServerTool, 'id' | 'name' | 'input'>;
 
 /** Code and calls are sent only on request; without them, searches and read pages are reported at the end. */
@@ -78,13 +75,13 @@ export class PartReports {
   }
 
   private complete(id: string, name: string, result: Pick<ServerTool, 'status' | 'output'>, raw: JsonObject): void {
-    const call = this.calls?.get(id);
-    this.emitter.emit(serverToolChunk({ id, name, ...call, ...result, raw }));
-    if (call) this.calls?.set(id, { id, name: call.name }); // the input is not repeated in another result
+    this.emitter.emit(serverToolChunk({ id, name, ...this.calls?.get(id), ...result, raw }));
+    this.calls?.set(id, { id, name: this.calls.get(id)?.name ?? name }); // another result does not repeat the input
   }
 
   private idFor(name: string): string {
-    return this.responseId === undefined ? name : `${this.responseId.slice(0, MAX_ID_LENGTH)}_${name}`;
+    // Google's have 22 characters. A longer one is not repeated for each call.
+    return this.responseId === undefined ? name : `${this.responseId.slice(0, 200)}_${name}`;
   }
 }
 

@@ -11,9 +11,6 @@ import {
   mayBeSameCall,
 } from './item.js';
 
-/** OpenAI's have 60 characters. The key of an item is in each of its fragments, and in the keys of its parts. */
-const MAX_KEY_LENGTH = 200;
-
 /** Servers repeat or change indexes and ids: a known id decides, else the call id, index, type and text so far. */
 export class Items {
   readonly all: Item[] = [];
@@ -61,7 +58,8 @@ export class Items {
   }
 
   private open(type: string, id: string | undefined, index: number | undefined, added?: JsonObject): Item {
-    const name = id !== undefined && id.length <= MAX_KEY_LENGTH ? id : 'item';
+    // OpenAI's have 60 characters. A longer one is not repeated for each fragment and part.
+    const name = id !== undefined && id.length <= 200 ? id : 'item';
     const key = name === id && !this.byId.has(id) ? id : `${name}#${this.all.length}`;
     const item = new Item(type, key, id, added);
     this.all.push(item);
