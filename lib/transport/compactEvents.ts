@@ -250,9 +250,10 @@ function restoreEvent(compact: CompactEvent, emitted: Emitted): StreamEvent {
 function restorePart(part: CompactPart, { text, parts }: Emitted, rest: { from: number }): readonly unknown[] {
   if ('range' in part) {
     const { range, ...others } = part;
-    if (!(range[0] >= rest.from && range[1] >= range[0])) return [];
-    rest.from = range[1];
-    return [{ ...others, text: text.toString().slice(...range) }];
+    const [from, to] = range;
+    if (!(from >= rest.from && to >= from)) return [];
+    rest.from = to;
+    return [{ ...others, text: text.toString().slice(from, to) }];
   }
   if (part.type !== 'emitted') return [part];
   const restored = parts.get(part.key);
