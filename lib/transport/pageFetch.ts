@@ -142,7 +142,8 @@ const remakers = /* @__PURE__ */ new WeakMap<object, (isCurrent: () => boolean) 
 /** Makes what sends requests with these options. */
 export function makeClient<T extends object, O extends PageRequestOptions>(make: (options: O) => T, options: O): T {
   const client = make(options);
-  const headersWhile = (isCurrent: () => boolean) => () => (isCurrent() ? requestHeaders(options) : NEVER);
+  const headersWhile = (isCurrent: () => boolean) => () =>
+    requestHeaders(options).pipe(switchMap((own) => (isCurrent() ? of(own) : NEVER)));
   remakers.set(client, (isCurrent) => make({ ...options, headers: headersWhile(isCurrent) }));
   return client;
 }

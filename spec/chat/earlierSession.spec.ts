@@ -35,6 +35,8 @@ function openPage() {
   return {
     sent,
     newest,
+    options,
+    isCurrent,
     chats: whileCurrent(remoteChats('/api', options), isCurrent),
     agent: whileCurrent(remoteAgent('/api', options), isCurrent),
     leave: () => (user = 'bob'),
@@ -113,6 +115,24 @@ describe.each([
   it('is not sent with the headers of the next user', async () => {
     expect(await sentBy(request, cause, true)).toEqual(['ann']);
   });
+});
+
+it.each(Object.entries(requests))('%s, whose token arrives with the next user, is not sent', async (_, request) => {
+  const page = openPage();
+  const token = new Subject<{ readonly authorization: string }>();
+  const options = { ...page.options, headers: () => token };
+  const own = {
+    ...page,
+    chats: whileCurrent(remoteChats('/api', options), page.isCurrent),
+    agent: whileCurrent(remoteAgent('/api', options), page.isCurrent),
+  };
+  const subscription = request(own).subscribe({ error: () => undefined });
+  await settle();
+  page.leave();
+  token.next({ authorization: 'bob' });
+  await settle();
+  subscription.unsubscribe();
+  expect(page.sent).toEqual([]);
 });
 
 it('leaves a client that a program has wrapped as it is', () => {

@@ -425,6 +425,25 @@ describe('accumulateToolCalls', () => {
     );
   });
 
+  type Arguments = string | JsonObject;
+  const [text, object] = ['{"a":1}', { a: 1 }] as const;
+  it.each<[string, readonly Arguments[], readonly Arguments[]]>([
+    ['a text', [text], [text]],
+    ['a text, after a blank', [text], [' ', text]],
+    ['an object', [object], [object]],
+    ['an object, as a text', [object], [text]],
+    ['an object and a blank', [object, ' '], [object]],
+    ['an object, after a blank', [object], ['\n', object]],
+    ['an empty object and an object', ['{}'], [object]],
+    ['a line break and an object', ['\n'], [object]],
+    ['null and an object', ['null'], [object]],
+  ])('a call that a server repeats many times stays one call: %s', (_, first, repeated) => {
+    const all = [...first, ...Array.from({ length: 100 }, () => repeated).flat()];
+    expect(callsOf(all.map((args) => ({ index: 0, id: 'x', name: 'f', arguments: args })))).toEqual([
+      ['f', { a: 1 }, 'x'],
+    ]);
+  });
+
   it('a call that is announced again opens a second call only if different arguments follow', () => {
     const first: FragmentFields[] = [
       { index: 0, name: 'f', arguments: '' },

@@ -3,7 +3,7 @@ import { decode } from '../uri.js';
 
 /** The schema at a JSON pointer of the same document, such as `#/$defs/item`. */
 export function resolveReference(reference: JsonValue | undefined, root: JsonSchema): JsonObject | undefined {
-  if (typeof reference !== 'string' || !reference.startsWith('#')) return undefined;
+  if (typeof reference !== 'string' || !/^#(?:\/|$)/.test(reference)) return undefined; // also for an `$anchor`
   let found: JsonValue | undefined = root;
   for (const segment of reference.slice(1).split('/').slice(1)) {
     const key = decode(segment).replaceAll('~1', '/').replaceAll('~0', '~');

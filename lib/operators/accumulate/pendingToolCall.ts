@@ -16,8 +16,8 @@ const HEAD_LENGTH = 8;
 /** Bounds the cost of a long fragment. */
 const HEAD_SOURCE_LENGTH = 1000;
 
-/** Comparisons of a call that may each read all of its arguments, whatever the length of the fragment. */
-const MAX_COMPARISONS = 16;
+/** Comparisons with other arguments: each may read all of the call, whatever the length of the fragment. */
+const MAX_COMPARISONS = 32;
 
 export class PendingToolCall {
   /** The provider's id; `''` until it is known. */
@@ -97,12 +97,15 @@ export class PendingToolCall {
 
   /** Each character is scanned once: with `JSON.parse` per fragment, 64 KB in 4-character fragments took seconds. */
   isComplete(): boolean {
-    if (this.isDone || this.object) return true;
+    return this.isDone || this.object !== undefined || this.isClosed() || this.head === 'null';
+  }
+
+  private isClosed(): boolean {
     if (!this.scanner) {
       this.scanner = new BracketScanner();
       scan(this.scanner, this.text.toString());
     }
-    return this.scanner.isClosed || this.head === 'null';
+    return this.scanner.isClosed;
   }
 
   /** Another call shows the end of this one, unless arguments may follow (a placeholder) or the id may be late. */
@@ -155,19 +158,20 @@ export class PendingToolCall {
       this.head = (this.head + text.slice(0, HEAD_SOURCE_LENGTH).replace(/\s+/g, '')).slice(0, HEAD_LENGTH);
       if (isPlaceholderSoFar && !isBlank(this.head)) this.argumentsIndex = index;
     }
+    const isSpaceAtEnd = this.parsed?.length === this.text.length && text.trim() === '' && this.isClosed();
     this.text.add(text);
+    if (this.parsed && isSpaceAtEnd) this.parsed = { ...this.parsed, length: this.text.length };
     if (this.scanner) scan(this.scanner, text);
     // Cheap: for an ordinary fragment, `startsWith` fails at the first characters.
     if (this.cumulative !== undefined && text !== '')
       this.cumulative = text.startsWith(this.cumulative) ? text : undefined;
   }
 
-  /** Equal arguments are as long as those so far. Others, and a text that has grown, are compared a few times only. */
+  /** Equal arguments are as long as those so far: only others are limited. */
   private isRepeatedBy(args: JsonObject): boolean {
     if (this.comparisons === MAX_COMPARISONS) return false;
-    const isKnown = this.object ? this.text.length === 0 : this.parsed?.length === this.text.length;
     const isSame = isSameJson(args, this.parseArguments());
-    if (!isSame || !isKnown) this.comparisons += 1;
+    if (!isSame) this.comparisons += 1;
     return isSame;
   }
 

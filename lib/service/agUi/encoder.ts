@@ -18,6 +18,9 @@ export interface ToAgUiOptions extends OutcomeOptions, Pick<ServerSentEventsOpti
 export type AgUiRun = Pick<RunAgentInput, 'threadId' | 'runId' | 'messages'> &
   Partial<Pick<RunAgentInput, 'tools' | 'resume'>>;
 
+/** What a client shows beside the arguments of a call. */
+const executions: ReadonlySet<string> = new Set(['toolStart', 'toolProgress', 'toolWaiting', 'toolResult', 'nested']);
+
 export class AgUiEncoder {
   private readonly messages: MessageEncoder;
   private readonly callArguments = new Map<string, JsonObject>();
@@ -64,7 +67,7 @@ export class AgUiEncoder {
   private encode(event: StreamEvent): void {
     const known = asKnownEvent(event);
     const { messages } = this;
-    if (known.type !== 'toolCall' && known.type !== 'toolCallFragment') messages.correctCalls();
+    if (executions.has(known.type)) messages.correctCalls();
     switch (known.type) {
       case 'text':
         messages.addText(withoutPrefix(known));

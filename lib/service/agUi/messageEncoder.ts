@@ -13,6 +13,9 @@ interface ArrivingCall {
   isStarted: boolean;
 }
 
+/** Snapshots of a turn, each of all messages. What is wrong after them is corrected at its end. */
+const MAX_CORRECTIONS = 16;
+
 export class MessageEncoder {
   private sent: AgUiEvent[] = [];
   private messageCount = 0;
@@ -23,6 +26,7 @@ export class MessageEncoder {
   private readonly indexes = new Map<string | undefined, number | string>();
   /** A call that was sent wrong, and those after it, until they end. */
   private readonly uncorrected: string[] = [];
+  private corrections = 0;
   /** A client assumes that it has to answer such calls. */
   private readonly unanswered = new Set<string>();
   private readonly transcript: Transcript;
@@ -97,7 +101,7 @@ export class MessageEncoder {
 
   /** Corrects all calls of which a server has repeated or wrapped the arguments with one snapshot, and ends them. */
   correctCalls(): void {
-    if (this.uncorrected.length > 0) this.sendSnapshot();
+    if (this.uncorrected.length > 0 && ++this.corrections <= MAX_CORRECTIONS) this.sendSnapshot();
     for (const toolCallId of this.uncorrected.splice(0)) this.send({ type: 'TOOL_CALL_END', toolCallId });
   }
 
@@ -125,6 +129,8 @@ export class MessageEncoder {
 
   endTurn(): void {
     this.closeAll();
+    if (this.corrections > MAX_CORRECTIONS) this.sendSnapshot();
+    this.corrections = 0;
     this.transcript.commit();
   }
 

@@ -47,6 +47,12 @@ describe('omitOptionalNulls', () => {
     },
   );
 
+  it('omitOptionalNulls takes no anchor for the root', () => {
+    const properties = { item: { $ref: '#item' }, note: { type: 'string' } };
+    const schema = { type: 'object', properties, $defs: { item: { $anchor: 'item', type: 'object' } } };
+    expect(omitOptionalNulls({ item: { note: null } }, schema)).toEqual({ item: { note: null } });
+  });
+
   it('omitOptionalNulls ends for a schema that only refers to itself', () => {
     expect(omitOptionalNulls({ a: null }, { $ref: '#' })).toEqual({ a: null });
     expect(omitOptionalNulls({ a: null }, { anyOf: [{ $ref: '#' }] })).toEqual({ a: null });

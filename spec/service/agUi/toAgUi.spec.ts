@@ -156,6 +156,25 @@ describe('toAgUi', () => {
     expect(sequenceProblem(events)).toBeUndefined();
   });
 
+  it.each<[string, boolean, number]>([
+    ['with text between the calls', false, 1],
+    ['with a result after each call', true, 17],
+  ])('toAgUi sends at most 17 snapshots in a turn: %s', (_, eagerTools, count) => {
+    const repeated = Array.from({ length: 40 }, (_, index): Step[] => [
+      'Then ',
+      ...[{ arguments: '{"x":1}' }, { arguments: '{"x":1}{"x":1}' }, { done: true } as const].map((fields) => ({
+        ...({ type: 'toolCallFragment', index, id: `c${index}`, name: 'add' } as const),
+        ...fields,
+      })),
+    ]);
+    const agent = createAgent({ model: scriptedModel([repeated.flat(), 'End.']), tools: [add], eagerTools });
+    const events = convert(agent.stream('Go.', { fragments: true }));
+    const snapshots = ofType(events, 'MESSAGES_SNAPSHOT');
+    expect(snapshots).toHaveLength(count);
+    expect(JSON.stringify(snapshots.at(-1)).split('"{\\"x\\":1}"')).toHaveLength(41);
+    expect(sequenceProblem(events)).toBeUndefined();
+  });
+
   it('toAgUi answers a call that was cut off: a client would answer it otherwise', () => {
     const half: Step = { type: 'toolCallFragment', index: 0, id: 'c1', name: 'add', arguments: '{"x":' };
     const events = convert(run([half, { type: 'finish', reason: 'length' }]));
