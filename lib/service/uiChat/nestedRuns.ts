@@ -13,8 +13,9 @@ const deltas: ReadonlySet<string> = new Set(['text', 'thinking', 'metadata']);
 interface InnerRun {
   readonly fold: ViewFold;
   view: JsonValue;
-  /** The events that are no deltas, and how many of them came after the last view that was sent. */
+  /** Without deltas. */
   events: number;
+  /** The events since the view was sent. */
   unsent: number;
 }
 
