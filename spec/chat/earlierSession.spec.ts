@@ -51,7 +51,7 @@ type Page = ReturnType<typeof openPage>;
 
 /** More turns of the event loop than a request, its answer and its retry take. */
 async function settle() {
-  for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setTimeout(resolve));
+  for (let turn = 0; turn < 8; turn++) await new Promise((resolve) => setTimeout(resolve));
 }
 
 const notifiers = { id, earlier: [], stop: NEVER, cancel: NEVER, fragments: true, context: undefined } as const;
