@@ -32,7 +32,12 @@ const forms: Partial<Readonly<Record<KnownEvent['type'], Fields>>> = {
   text: { text: isText, prefix: (value) => value === undefined || isText(value) },
   thinking: { text: isText },
   toolCall: callWithArguments,
-  toolWaiting: { ...callWithArguments, question: (value) => value === undefined || isQuestion(value) },
+  toolWaiting: {
+    id: isText,
+    name: isText,
+    arguments: isRecord,
+    question: (value) => value === undefined || isQuestion(value),
+  },
   toolStart: call,
   toolProgress: call,
   toolResult: call,

@@ -1,4 +1,4 @@
-import { describe, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { from, NEVER, type OperatorFunction } from 'rxjs';
 import { createAgent } from '../../lib/agent/createAgent.js';
 import { fromAgUi } from '../../lib/chat/agUi/fromAgUi.js';
@@ -27,6 +27,7 @@ import { repairHistory } from '../../lib/core/history.js';
 import { keepRecent } from '../../lib/core/keepRecent.js';
 import { writeSpec } from '../../lib/observe/spec/writeSpec.js';
 import { anyTool } from '../support/toolCalls.js';
+import { countRepeatedCalls } from '../../lib/core/repeatedCalls.js';
 import { expectLinear } from '../support/cost.js';
 
 const SIZES = [1000, 2000, 4000];
@@ -213,6 +214,15 @@ describe('the cost of a long conversation', () => {
     ['fromUiMessages', (n) => [uiMessage(n)], fromUiMessages],
     ['repairHistory', history, repairHistory],
     ['keepRecent', history, keepRecent({ messages: 100 })],
+    [
+      'countRepeatedCalls',
+      (n) => n,
+      (n) => {
+        const calls = range(n, (index) => ({ ...callOf(index), type: 'toolCall', arguments: { index } }) as const);
+        const messages = [modelMessage(calls), userMessage(range(n, result) as Part[]), modelMessage(calls)];
+        expect(calls.map((each) => countRepeatedCalls(messages, each))).toEqual(calls.map(() => 2));
+      },
+    ],
   ])('%s is linear', (_, create, read) => expectNearlyLinear(read as never, SIZES.map(create)));
 
   it.each<readonly [string, (lines: readonly string[]) => unknown]>([
