@@ -151,15 +151,15 @@ interface Cut {
 
 const MAX_TEXT = 1000;
 
-const cuts: readonly Cut[] = [
-  { text: cutText(MAX_TEXT), items: Infinity },
-  { text: cutText(MAX_TEXT), items: 100 },
-  { text: cutText(100), items: 20 },
+const cuts = [
+  { length: MAX_TEXT, items: Infinity },
+  { length: MAX_TEXT, items: 100 },
+  { length: 100, items: 20 },
 ];
 
 function cutEntry(entry: RecordingEntry, limit: number): string {
-  for (const cut of cuts) {
-    const line = JSON.stringify({ ...(cutValue(entry, cut) as object), cut: true });
+  for (const { length, items } of cuts) {
+    const line = JSON.stringify({ ...(cutValue(entry, { text: cutText(length), items }) as object), cut: true });
     if (line.length <= limit) return line;
   }
   return JSON.stringify(stubOf(entry));
@@ -184,11 +184,10 @@ function cutText(length: number): Cut['text'] {
 const withoutMiddle = (entry: RecordingEntry, secrets: readonly string[]) =>
   cutValue(representable(entry, []), { text: (text) => blankMiddle(text, secrets), items: Infinity }) as RecordingEntry;
 
-const MAX_HEAD = MAX_TEXT + MAX_TAIL_LENGTH;
-
 function blankMiddle(text: string, secrets: readonly string[]): string {
-  if (text.length < 2 * MAX_HEAD) return text;
-  const head = text.slice(0, MAX_HEAD);
+  const headLength = MAX_TEXT + MAX_TAIL_LENGTH;
+  if (text.length < 2 * headLength) return text;
+  const head = text.slice(0, headLength);
   const end = openTail(head, secrets);
   return head.slice(0, end) + ' '.repeat(text.length - end - MAX_TAIL_LENGTH) + text.slice(-MAX_TAIL_LENGTH);
 }
