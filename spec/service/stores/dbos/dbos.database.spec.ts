@@ -40,8 +40,9 @@ describe('durableWorker', () => {
     const client = connect();
     await client.connect();
     const lost = firstValueFrom(a.lost);
+    // The server tells the client before it gives the locks back: the second argument waits until that process has ended.
     await client.query(
-      "select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and objid = hashtext('a')::oid",
+      "select pg_terminate_backend(pid, 60000) from pg_locks where locktype = 'advisory' and objid = hashtext('a')::oid",
     );
     expect(await lost).toBeInstanceOf(Error);
     expect(await firstValueFrom(of(0).pipe(concatMap(() => isFree(b.lock, 'a'))))).toBe(true);
