@@ -1,4 +1,4 @@
-import { plainText } from '../../core/plainText.js';
+import { bidiControls, plainText } from '../../core/plainText.js';
 import type { MarkedExtension } from 'marked';
 
 /** Called each time, since a window may be resized. */
@@ -67,7 +67,8 @@ export async function loadMarkdown(): Promise<RenderMarkdown | undefined> {
     const [{ Marked }, { markedTerminal }] = await Promise.all([import('marked'), import('marked-terminal')]);
     return (block, columns) => {
       const extension = markedTerminal({ width: columns, reflowText: true, showSectionPrefix: false, tab: 2 });
-      return new Marked(extension as MarkedExtension).parse(block, { async: false }).trimEnd();
+      const rendered = new Marked(extension as MarkedExtension).parse(block, { async: false });
+      return rendered.replace(bidiControls, '').trimEnd(); // a text may hold them as entities: `&#8238;`
     };
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ERR_MODULE_NOT_FOUND') return undefined;

@@ -41,6 +41,17 @@ describe('MarkdownWriter', () => {
   it('MarkdownWriter lets no text control the terminal', () => {
     expect(new MarkdownWriter(size, undefined).write('a\u001b[2Jb\u0007')).toBe('ab');
   });
+  it.each([
+    'a &#8238;b',
+    '# &#x202e;b',
+    '| a | b |\n|--|--|\n| &#8238; | &#x2067; |',
+    '<a &#8238;>',
+    'a &#27;&#155;[2Jb',
+  ])('loadMarkdown renders no control character that is an entity: %s', async (text) => {
+    const rendered = (await loadMarkdown())?.(text, 40) ?? '';
+    // eslint-disable-next-line no-control-regex -- that is what it looks for
+    expect(rendered.replace(/\u001b\[[\d;]*m/g, '')).not.toMatch(/[^\P{Cc}\n]|[\u202a-\u202e\u2066-\u2069]/u);
+  });
   it('loadMarkdown renders with marked and marked-terminal', async () => {
     const rendered = (await loadMarkdown())?.('# Title\n\nA **word**.\n\n- one\n- two', 40);
     expect(rendered).toContain('Title');
