@@ -157,9 +157,9 @@ function saveChat<C>({
       concatMap(({ version, saved, restore, runs }) =>
         chats.find(id, client.owner).pipe(
           concatMap((before) => {
-            const changed = { updated: asyncScheduler.now(), saved, ...earlierRuns(before?.record, saved, runs) };
             const isGone = before === undefined || isDeleted(before.record);
             if (!isGone && before.version !== version) return of(conflict(before));
+            const changed = { updated: asyncScheduler.now(), saved, ...earlierRuns(before?.record, saved, runs) };
             if (!isGone) return put({ ...before.record, ...changed }, version, request, false);
             if (version > 0 || (before && !restore)) throw notFound();
             const record = { id, owner: client.owner, title: defaultTitle(promptOf(saved)), ...changed };

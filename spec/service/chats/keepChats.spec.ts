@@ -91,6 +91,11 @@ describe('keepChats', () => {
     const { value } = await send('ann', 'GET', `?chat=${id}`);
     for (const write of writes.filter(({ status }) => status === 409)) expect(write.value).toEqual(value);
     expect((await send('ann', 'PUT', `?chat=${id}`, { version: 7, saved: savedWith('x') })).status).toBe(409);
+    // A page that merges is told the newest version first, also if it names more runs than a chat may have had.
+    const runs = Array.from({ length: 10_001 }, (_, n) => `b${n.toString(16).padStart(31, '0')}`);
+    const put = (version: number) => send('ann', 'PUT', `?chat=${id}`, { version, saved: savedWith('x'), runs });
+    expect(await put(7)).toMatchObject({ status: 409, value });
+    expect((await put(1)).status).toBe(413);
   });
 
   it('answers nobody but the owner of a chat', async () => {
