@@ -93,7 +93,7 @@ export class CallAnswerer {
       !isRequired && 'optional',
     ].filter(Boolean);
     const prompt = plainText(notes.length > 0 ? `${name} (${notes.join('; ')}): ` : `${name}: `).replaceAll('\n', ' ');
-    return defer(() => this.input.ask(prompt)).pipe(
+    return defer(() => this.input.ask(prompt, { isNew: true })).pipe(
       map((line) => line.trim()),
       filter((text) => text !== DECLINE && (text !== '' || !isRequired || given !== undefined)),
       map((text) => (text === '' ? given : valueOf(text, field))),

@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline';
 import { Transform, type TransformCallback } from 'node:stream';
-import { Observable, Subject } from 'rxjs';
+import { Observable, Subject, switchMap, take, takeLast, timer } from 'rxjs';
 import type { Output, Stdin } from '../shell.js';
 
 /** For a line break of a pasted block while it is edited. */
@@ -9,6 +9,9 @@ const breakSign = '⏎';
 const [pasteBegin, pasteEnd] = ['\u001b[200~', '\u001b[201~'];
 
 const interruptKey = '\u0003';
+
+/** In milliseconds. Keys that come so soon after a question were pressed before it was read. */
+const READING_TIME = 50;
 
 /** Line breaks of a pasted block ("bracketed paste") become a sign. Keys between two lines are kept, except Ctrl-C. */
 class Keys extends Transform {
@@ -20,7 +23,7 @@ class Keys extends Transform {
   private isPasting = false;
 
   constructor(private readonly source: Stdin) {
-    super({ decodeStrings: false, encoding: 'utf8' });
+    super({ decodeStrings: false, encoding: 'utf8', readableHighWaterMark: Number.MAX_SAFE_INTEGER }); // Ctrl-C passes
     source.setEncoding('utf8');
     source.setRawMode?.(true);
     source.pipe(this);
@@ -70,8 +73,11 @@ function beginOf(mark: string, text: string): number {
 const toOneLine = (text: string) => text.replace(/\r\n?|\n/g, breakSign).replace(/[\u0000-\u001f\u007f]/g, ' ');
 
 export interface LineInput {
-  /** Ctrl-C clears a line, or emits an empty one. Completes without a line at Ctrl-D and at the end of the input. */
-  ask(prompt: string): Observable<string>;
+  /**
+   * Ctrl-C clears a line, or emits an empty one. Completes without a line at Ctrl-D and at the end of the input. What
+   * was typed earlier is the line, unless `isNew`: then it waits for the next prompt that is not.
+   */
+  ask(prompt: string, options?: { readonly isNew: boolean }): Observable<string>;
   /** Each Ctrl-C while no line is asked for. */
   readonly interrupts: Observable<void>;
   close(): void;
@@ -81,52 +87,58 @@ export function createLineInput(stdin: Stdin, stdout: Output, history: readonly 
   const input = new Keys(stdin);
   const earlier = history.map((line) => line.replaceAll('\n', breakSign)).reverse();
   const typedAhead: string[] = [];
+  const readLine = (prompt: string, isNew: boolean) =>
+    new Observable<string>((out) => {
+      const emit = (line: string) => {
+        out.next(line.replaceAll(breakSign, '\n'));
+        out.complete();
+      };
+      const next = isNew ? undefined : typedAhead.shift();
+      if (next !== undefined) {
+        stdout.write(`${prompt}${next}\n`);
+        emit(next);
+        return;
+      }
+      const held: unknown = isNew ? input.read() : null;
+      const reader = createInterface({ input, output: stdout, terminal: true, prompt, history: [...earlier] });
+      let isDone = false;
+      input.isAsking = true;
+      reader.on('line', (line) => {
+        if (isDone) return void typedAhead.push(line); // several lines at once
+        isDone = true;
+        if (line.trim() !== '') earlier.unshift(line);
+        queueMicrotask(() => {
+          reader.close();
+          emit(line);
+        });
+      });
+      reader.on('SIGINT', () => {
+        if (reader.line !== '') {
+          reader.write(null, { ctrl: true, name: 'e' });
+          reader.write(null, { ctrl: true, name: 'u' });
+        } else {
+          isDone = true;
+          stdout.write('\n');
+          reader.close();
+          emit('');
+        }
+      });
+      reader.on('close', () => {
+        input.isAsking = false;
+        if (held !== null && !input.readableEnded) input.unshift(held);
+        stdout.write('\u001b[?2004l');
+        if (!isDone) out.complete();
+      });
+      stdout.write('\u001b[?2004h');
+      reader.prompt();
+      return () => reader.close();
+    });
+  // The first tick ends the work of this moment, after which the keys that the terminal holds are read.
+  const readingTime = timer(0, READING_TIME).pipe(take(2), takeLast(1));
   return {
     interrupts: input.interrupts,
     close: () => input.close(),
-    ask: (prompt) =>
-      new Observable((out) => {
-        const emit = (line: string) => {
-          out.next(line.replaceAll(breakSign, '\n'));
-          out.complete();
-        };
-        const next = typedAhead.shift();
-        if (next !== undefined) {
-          stdout.write(`${prompt}${next}\n`);
-          emit(next);
-          return;
-        }
-        const reader = createInterface({ input, output: stdout, terminal: true, prompt, history: [...earlier] });
-        let isDone = false;
-        input.isAsking = true;
-        reader.on('line', (line) => {
-          if (isDone) return void typedAhead.push(line); // several lines at once
-          isDone = true;
-          if (line.trim() !== '') earlier.unshift(line);
-          queueMicrotask(() => {
-            reader.close();
-            emit(line);
-          });
-        });
-        reader.on('SIGINT', () => {
-          if (reader.line !== '') {
-            reader.write(null, { ctrl: true, name: 'e' });
-            reader.write(null, { ctrl: true, name: 'u' });
-          } else {
-            isDone = true;
-            stdout.write('\n');
-            reader.close();
-            emit('');
-          }
-        });
-        reader.on('close', () => {
-          input.isAsking = false;
-          stdout.write('\u001b[?2004l');
-          if (!isDone) out.complete();
-        });
-        stdout.write('\u001b[?2004h');
-        reader.prompt();
-        return () => reader.close();
-      }),
+    ask: (prompt, { isNew } = { isNew: false }) =>
+      isNew ? readingTime.pipe(switchMap(() => readLine(prompt, true))) : readLine(prompt, false),
   };
 }

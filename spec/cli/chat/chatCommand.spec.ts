@@ -273,6 +273,34 @@ describe('npx rivulet chat', () => {
       expect(asked()[1]?.at(-1)?.content).toContain(result);
     });
 
+    describe.each([
+      ['an approval', 'send', 'Run send {}?', 'y/N: ', 'y'],
+      ['a question', 'order', 'What do you want?', 'dish (What', 'soup'],
+    ])('npx rivulet chat answers %s', (_, tool, question, prompt, early) => {
+      it.each([
+        ['a line that comes with the prompt', `Go.\r${early}\r`, '', ''],
+        ['a line while the model is silent', 'Go.\r', `${early}\r`, ''],
+        ['a line at the moment of the question', 'Go.\r', '', `${early}\r`],
+        ['keys, and a line', 'Go.\r', early, '\r'],
+      ])('not with what was typed before it: %s', async (__, first, silent, late) => {
+        const { code, type, until } = await start([[toolCall(tool, {}, 'c1')], 'Done.', 'Kept.'], withTools);
+        await until('> ');
+        type(first);
+        await until('\u001b[?2004l');
+        type(silent); // before the server has read the request
+        await until(question);
+        type(late);
+        await until(prompt);
+        type('\r');
+        await until('Kept.');
+        await until('> ');
+        type('/exit\r');
+        expect(await code).toBe(0);
+        expect(asked()[1]?.at(-1)?.content).toContain('denied');
+        expect(asked()[2]?.at(-1)?.content).toBe(early);
+      });
+    });
+
     it('npx rivulet chat returns 2 for a module that exports no tools', async () => {
       const { code, written } = await start([], ['--tools', 'spec/support/stores.ts']);
       expect(await code).toBe(2);
