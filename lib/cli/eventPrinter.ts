@@ -1,7 +1,7 @@
 import { asKnownEvent, type KnownEvent } from '../core/eventGuards.js';
 import type { StreamEvent } from '../core/event.js';
 import type { JsonValue } from '../core/json/json.js';
-import { plainText } from '../core/plainText.js';
+import { escapeHidden, plainText } from '../core/plainText.js';
 
 const colors = { dim: '2', red: '31', green: '32', yellow: '33', cyan: '36' } as const;
 
@@ -9,7 +9,10 @@ const colors = { dim: '2', red: '31', green: '32', yellow: '33', cyan: '36' } as
 const LONGEST_JSON = 100;
 
 function jsonOf(value: JsonValue | undefined): string {
-  const text = plainText(typeof value === 'string' ? value : JSON.stringify(value ?? '')).replaceAll('\n', ' ');
+  const text = plainText(typeof value === 'string' ? value : escapeHidden(JSON.stringify(value ?? ''))).replaceAll(
+    '\n',
+    ' ',
+  );
   return text.length > LONGEST_JSON ? `${text.slice(0, LONGEST_JSON - 1)}…` : text;
 }
 

@@ -8,3 +8,10 @@ export const bidiControls = /[\u202a-\u202e\u2066-\u2069]/g;
 
 /** Every text of others that is written to a terminal, or becomes the message of an error, passes here. */
 export const plainText = (text: string): string => text.replace(controlCharacters, '').replace(bidiControls, '');
+
+/** Text that looks like other text (https://trojansource.codes). */
+const hiddenCharacters = /[\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
+
+/** JSON, or the source text of a string, in which nothing is invisible: JSON escapes the other characters. */
+export const escapeHidden = (text: string): string =>
+  text.replace(hiddenCharacters, (hidden) => `\\u${hidden.charCodeAt(0).toString(16).padStart(4, '0')}`);

@@ -7,15 +7,17 @@ export function fakeTerminal({
   isTTY = true,
   env = {},
   columns = 40,
+  files: before = {},
 }: {
   readonly isTTY?: boolean;
   readonly env?: Readonly<Record<string, string>>;
   readonly columns?: number;
+  readonly files?: Readonly<Record<string, string>>;
 } = {}) {
   const stdin = Object.assign(new PassThrough(), { isTTY, setRawMode: () => undefined });
   const stdout = Object.assign(new PassThrough(), { isTTY, columns, rows: 24 });
   const interrupts = new Subject<void>();
-  const files = new Map<string, string>();
+  const files = new Map(Object.entries(before));
   const privateFiles = new Set<string>();
   const written = { output: '', errors: '' };
   const waiting = new Set<() => void>();

@@ -4,7 +4,7 @@ import type { CallAnswers, WaitingCall } from '../../core/approval.js';
 import type { RunEvent } from '../../core/event.js';
 import { asArray, objectOrEmpty, tryParseJson, type JsonObject, type JsonValue } from '../../core/json/json.js';
 import { innermost } from '../../core/nested.js';
-import { plainText } from '../../core/plainText.js';
+import { escapeHidden, plainText } from '../../core/plainText.js';
 import type { LineInput } from './lineInput.js';
 
 const DECLINE = '/decline';
@@ -44,8 +44,10 @@ export class CallAnswerer {
   }
 
   private ask({ id, question, details, name, arguments: args }: WaitingCall): Observable<string> {
-    const asked = question ? question.message : `Run ${name} ${JSON.stringify(args)}?`;
-    const lines = [question?.problem, asked, details && JSON.stringify(details)].filter((line) => line !== undefined);
+    const asked = question ? question.message : `Run ${name} ${escapeHidden(JSON.stringify(args))}?`;
+    const lines = [question?.problem, asked, details && escapeHidden(JSON.stringify(details))].filter(
+      (line) => line !== undefined,
+    );
     const typed = question ? this.askFields(question.schema) : this.confirm();
     const reply = typed.pipe(
       map((value): CallAnswers =>

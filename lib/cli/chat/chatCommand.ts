@@ -5,7 +5,7 @@ import { parseArgs } from 'node:util';
 import { finalize, fromEvent, lastValueFrom, map, merge, reduce, takeUntil, tap, timer } from 'rxjs';
 import { createAgent, type Agent } from '../../agent/createAgent.js';
 import { errorText } from '../../core/errors.js';
-import { plainText } from '../../core/plainText.js';
+import { escapeHidden, plainText } from '../../core/plainText.js';
 import { EventPrinter } from '../eventPrinter.js';
 import type { Shell } from '../shell.js';
 import { UsageError } from '../usageError.js';
@@ -115,7 +115,8 @@ async function readHistory(shell: Shell, file: string): Promise<string[]> {
   });
   return text.split('\n').flatMap((line) => {
     try {
-      return [String(JSON.parse(line))];
+      const prompt: unknown = JSON.parse(line);
+      return typeof prompt === 'string' ? [plainText(prompt)] : [];
     } catch {
       return [];
     }
@@ -153,9 +154,6 @@ function noModel(): string {
   return `No model: set the key of a provider, RIVULET_MODEL, or pass --model PROVIDER:NAME.\n\n${lines.join('\n')}`;
 }
 
-/** JSON escapes the other characters that control a terminal. */
-const escapeControl = (character: string) => `\\u00${character.charCodeAt(0).toString(16)}`;
-
 /** Nothing but the answer is written to the output, with `json` one line per event; the rest as errors. */
 function askOnce(agent: Agent, prompt: string, json: boolean, shell: Shell): Promise<number> {
   let code = 0;
@@ -167,7 +165,7 @@ function askOnce(agent: Agent, prompt: string, json: boolean, shell: Shell): Pro
     shell.write(text);
   };
   const write = (event: RunEvent) => {
-    if (json) shell.write(`${JSON.stringify(event).replaceAll(/[\u007f-\u009f]/g, escapeControl)}\n`);
+    if (json) shell.write(`${escapeHidden(JSON.stringify(event))}\n`);
     else if (event.type === 'text') writeText(plainText(event.text)); // a pipe may end at a terminal
     else if (event.type !== 'result') shell.writeError(notes.print(event));
   };

@@ -1,4 +1,5 @@
 import type { RunRecording } from '../recording/readRecording.js';
+import { escapeHidden } from '../../core/plainText.js';
 import { runOf } from '../recording/replay.js';
 import { requireRepeatable } from '../recording/replayRun.js';
 import { marbleSpec } from './marbleSpec.js';
@@ -17,9 +18,6 @@ export interface WriteSpecOptions {
    */
   readonly fixture?: string | undefined;
 }
-
-/** Code that looks like other code (https://trojansource.codes). All texts are literals: escapes fit. */
-const hiddenCharacters = /[\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
 
 /**
  * Writes a spec that repeats a recorded run in virtual time, and expects its events.
@@ -54,7 +52,7 @@ export function writeSpec(recording: RunRecording, options: WriteSpecOptions = {
     fixture === undefined
       ? marbleSpec(repeatVirtually(recording, run), options)
       : fixtureSpec(titleOf(recordedRun), fixture, run, options);
-  return spec.replaceAll(hiddenCharacters, (hidden) => `\\u${hidden.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  return escapeHidden(spec); // all texts are literals: escapes fit
 }
 
 function fixtureSpec(title: string, fixture: string, run: number, { runner }: WriteSpecOptions): string {

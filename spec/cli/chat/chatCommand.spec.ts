@@ -301,6 +301,21 @@ describe('npx rivulet chat', () => {
       });
     });
 
+    it('npx rivulet chat shows each character of the call that it asks for', async () => {
+      const hidden = { cmd: 'rm \u202e -rf\u001b[2K \u009b2J\u200b' };
+      const { code, type, until } = await start([[toolCall('send', hidden, 'c1')], 'Done.'], withTools);
+      await until('> ');
+      type('Send it.\r');
+      const shown = String.raw`send {"cmd":"rm \u202e -rf\u001b[2K \u009b2J\u200b"}`;
+      const output = await until('y/N: ');
+      expect(output).toContain(`Run ${shown}?`);
+      expect(output).toContain(`? ${shown} waits`);
+      type('\r');
+      await until('> ');
+      type('/exit\r');
+      expect(await code).toBe(0);
+    });
+
     it('npx rivulet chat returns 2 for a module that exports no tools', async () => {
       const { code, written } = await start([], ['--tools', 'spec/support/stores.ts']);
       expect(await code).toBe(2);
@@ -333,6 +348,20 @@ describe('npx rivulet chat', () => {
       type('/exit\r');
       await code;
       expect(files.get('history')).toBe('"Say hello."\n"Say hello."\n');
+    });
+
+    it('npx rivulet chat reads only texts as earlier prompts, without what controls a terminal', async () => {
+      const { code, type, until, files } = await start(['Hello.'], [], {
+        files: { history: '"Say\\u001b]0;x\\u0007 \\u202ehello."\n{"a":1}\n7\nno JSON\n' },
+      });
+      await until('> ');
+      type('\u001b[A\r'); // the key up
+      await until('Hello.');
+      await until('> ');
+      type('/exit\r');
+      await code;
+      expect(asked()[0]?.map(({ content }) => content)).toEqual(['Say]0;x hello.']);
+      expect(files.get('history')).toBe('"Say]0;x hello."\n"Say]0;x hello."\n');
     });
   });
 });
