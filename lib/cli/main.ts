@@ -2,6 +2,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { fromEvent } from 'rxjs';
 import { runCommand } from './runCommand.js';
+import { TERMINATED } from './shell.js';
 
 const { argv, stdin, stdout, stderr, env } = process;
 
@@ -20,9 +21,11 @@ void runCommand(argv.slice(2), {
   hasColors: stdout.isTTY && canColor,
   hasErrorColors: stderr.isTTY && canColor,
   interrupts: fromEvent(process, 'SIGINT'),
+  terminations: fromEvent(process, 'SIGTERM'),
   stdin,
   stdout,
   env,
 }).then((code) => {
+  if (code === TERMINATED) process.exit(code); // also while a tool goes on
   process.exitCode = code;
 });

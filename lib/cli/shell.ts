@@ -11,6 +11,9 @@ export type Output = NodeJS.WritableStream & {
   readonly rows?: number;
 };
 
+/** The exit code after SIGTERM. */
+export const TERMINATED = 143;
+
 export interface Shell {
   readonly readFile: (path: string) => Promise<string>;
   /**
@@ -26,6 +29,8 @@ export interface Shell {
   readonly hasColors: boolean;
   readonly hasErrorColors: boolean;
   readonly interrupts: Observable<unknown>;
+  /** The process is asked to end (SIGTERM). */
+  readonly terminations: Observable<unknown>;
   readonly stdin: Stdin;
   readonly stdout: Output;
   readonly env: Readonly<Record<string, string | undefined>>;

@@ -76,6 +76,7 @@ async function shell(args: readonly string[], files: Record<string, string>) {
     hasColors: false,
     hasErrorColors: false,
     interrupts: EMPTY,
+    terminations: EMPTY,
     stdin: new PassThrough(),
     stdout: new PassThrough(),
     env: {},

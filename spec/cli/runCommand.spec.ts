@@ -31,6 +31,7 @@ async function run(
     hasColors: false,
     hasErrorColors: false,
     interrupts: EMPTY,
+    terminations: EMPTY,
     stdin: new PassThrough(),
     stdout: new PassThrough(),
     env: {},

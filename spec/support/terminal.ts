@@ -17,6 +17,7 @@ export function fakeTerminal({
   const stdin = Object.assign(new PassThrough(), { isTTY, setRawMode: () => undefined });
   const stdout = Object.assign(new PassThrough(), { isTTY, columns, rows: 24 });
   const interrupts = new Subject<void>();
+  const terminations = new Subject<void>();
   const files = new Map(Object.entries(before));
   const privateFiles = new Set<string>();
   const written = { output: '', errors: '' };
@@ -42,6 +43,7 @@ export function fakeTerminal({
     hasColors: false,
     hasErrorColors: false,
     interrupts,
+    terminations,
     stdin,
     stdout,
     env,
@@ -60,5 +62,5 @@ export function fakeTerminal({
       waiting.add(check);
       check();
     });
-  return { shell, stdin, files, privateFiles, written, interrupts, until };
+  return { shell, stdin, files, privateFiles, written, interrupts, terminations, until };
 }

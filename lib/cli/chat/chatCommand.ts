@@ -7,7 +7,7 @@ import { createAgent, type Agent } from '../../agent/createAgent.js';
 import { errorText } from '../../core/errors.js';
 import { escapeHidden, plainText } from '../../core/plainText.js';
 import { EventPrinter } from '../eventPrinter.js';
-import type { Shell } from '../shell.js';
+import { TERMINATED, type Shell } from '../shell.js';
 import { UsageError } from '../usageError.js';
 import { chatSession } from './chatSession.js';
 import { createLineInput } from './lineInput.js';
@@ -66,15 +66,17 @@ export async function chatCommand(args: readonly string[], shell: Shell): Promis
     shell,
   );
   shell.write(`${model.provider}:${model.name}. /help lists the commands.\n`);
+  let code = 0;
   await lastValueFrom(
     chat.pipe(
+      takeUntil(shell.terminations.pipe(tap(() => (code = TERMINATED)))),
       tap(shell.write),
       finalize(() => input.close()),
     ),
     { defaultValue: '' },
   );
   await saved;
-  return 0;
+  return code;
 }
 
 async function loadTools(file: string): Promise<readonly Tool[]> {

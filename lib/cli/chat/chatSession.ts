@@ -1,5 +1,5 @@
 import { catchError, concat, concatMap, defer, EMPTY, filter, finalize, from, map, merge, of } from 'rxjs';
-import { repeat, tap, type Observable } from 'rxjs';
+import { repeat, takeUntil, tap, type Observable } from 'rxjs';
 import { createAgent, type Agent } from '../../agent/createAgent.js';
 import { omitRefused } from '../../protocol/omitRefused.js';
 import { errorText } from '../../core/errors.js';
@@ -48,7 +48,7 @@ export function chatSession(settings: ChatSettings, shell: Shell): Observable<st
     let isOpen = true;
     const nextLine = defer(() => {
       isOpen = false; // until there is a line
-      return settings.input.ask('> ');
+      return settings.input.ask('> ').pipe(takeUntil(shell.interrupts));
     });
     return nextLine.pipe(
       map((line) => line.trim()),

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { ReplaySubject, Subject, lastValueFrom } from 'rxjs';
+import { EMPTY, ReplaySubject, Subject, lastValueFrom } from 'rxjs';
 import { createAgent } from 'rivulet';
 import type { Agent, Chunk } from 'rivulet';
 import { inspectRuns } from 'rivulet/recording';
@@ -46,6 +46,7 @@ async function onInspector(
     hasColors: false,
     hasErrorColors: false,
     interrupts,
+    terminations: EMPTY,
     stdin: process.stdin,
     stdout: process.stdout,
     env: {},

@@ -322,6 +322,17 @@ describe('npx rivulet chat', () => {
       expect(written.errors).toContain('is not a list of tools');
     });
 
+    it.each([
+      ['terminations', 143],
+      ['interrupts', 0],
+    ] as const)('npx rivulet chat leaves the terminal as it was if a signal ends it: %s', async (signal, expected) => {
+      const { code, until, written, [signal]: signals } = await start([], []);
+      await until('> ');
+      signals.next();
+      expect(await code).toBe(expected);
+      expect(written.output).toMatch(/\[\?2004l$/);
+    });
+
     it('npx rivulet chat shows a failed run, and continues', async () => {
       const { code, type, until } = await start(['Hello.'], [], {}, { failFirst: { status: 400, times: 1 } });
       await until('> ');
