@@ -69,8 +69,8 @@ export async function chatCommand(args: readonly string[], shell: Shell): Promis
   let code = 0;
   await lastValueFrom(
     chat.pipe(
-      takeUntil(shell.terminations.pipe(tap(() => (code = TERMINATED)))),
       tap(shell.write),
+      takeUntil(shell.terminations.pipe(tap(() => (code = TERMINATED)))),
       finalize(() => input.close()),
     ),
     { defaultValue: '' },
