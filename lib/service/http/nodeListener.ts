@@ -18,6 +18,8 @@ interface RequestHead {
 interface IncomingStream {
   /** Whether something has read the body. */
   readonly readableDidRead?: boolean | undefined;
+  /** Whether something has read the body to its end. An empty body is read without data. */
+  readonly readableEnded?: boolean | undefined;
   on(event: 'data', listener: (bytes: Uint8Array) => void): unknown;
   on(event: 'end' | 'close', listener: () => void): unknown;
   on(event: 'error', listener: (error: Error) => void): unknown;
@@ -136,6 +138,7 @@ function discardBody({ body }: Request, response: Response): Response {
 function toBody(body: unknown, incoming: IncomingStream): BodyInit {
   // The middleware of Express 4 also sets `{}` for a type that it does not read.
   const isUnread = incoming.readableDidRead === false && isRecord(body) && Object.keys(body).length === 0;
+  if (isUnread && incoming.readableEnded) return '';
   if (body instanceof Uint8Array) return new Uint8Array(body);
   if (body !== undefined && !isUnread) return typeof body === 'string' ? body : JSON.stringify(body);
   let isCancelled = false;

@@ -117,6 +117,18 @@ describe('nodeListener', () => {
     expect((await send(echo, { method: 'POST', body: '{"input":"hi"}' }, didRead)).text).toBe(expected);
   });
 
+  it('nodeListener does not wait for an empty body that a middleware has read to its end', async () => {
+    const listener = nodeListener(async (request) => new Response(`[${await request.text()}]`));
+    const server = createServer((request, response) => {
+      void text(request).then(() => listener(Object.assign(request, { body: {} }), response));
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+    expect(await (await fetch(url, { method: 'POST', body: '' })).text()).toBe('[]');
+    server.closeAllConnections();
+    server.close();
+  });
+
   it('nodeListener takes a request without a method and a URL for GET /', async () => {
     const { method, url } = await received({});
     expect([method, url]).toEqual(['GET', 'http://localhost/']);

@@ -48,8 +48,11 @@ const codeOf = (thrown: unknown): unknown =>
 export const retryConnection = <T>(retryTime: number): MonoTypeOperatorFunction<T> =>
   retryUnreachable(isUnreachable, retryTime);
 
-/** SQLSTATE classes and codes after which the same statement may succeed. 25006: a server that was the primary. */
-const transientStates = /^(08...|57P0[123]|53300|25006|40001|40P01)$/;
+/**
+ * SQLSTATE classes and codes after which the same statement may succeed. 25006: a server that was the primary. 57014,
+ * 55P03, 25P0[34], 57P05: a time limit of the server has passed.
+ */
+const transientStates = /^(08...|57P0[1235]|57014|53300|55P03|25006|25P0[34]|40001|40P01)$/;
 
 /** An error without SQLSTATE comes from the connection. */
 function isUnreachable(thrown: unknown): boolean {

@@ -277,7 +277,8 @@ describe('PGlite', () => {
     expect(await firstValueFrom(runs.get(id))).toEqual({ record: record(id), version: 1 });
   });
 
-  it.each(['08006', '57P01', '53300', '25006', '40001', '40P01', 'ECONNRESET'])(
+  const timeLimits = ['57014', '55P03', '25P03', '25P04', '57P05'];
+  it.each([...timeLimits, '08006', '57P01', '53300', '25006', '40001', '40P01', 'ECONNRESET'])(
     'tries again after %s',
     async (code) => {
       const failing = (): PostgresClient => {
