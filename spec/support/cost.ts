@@ -1,4 +1,5 @@
 import { expect } from '@jest/globals';
+import { collectGarbage } from './collectGarbage.js';
 
 /**
  * The time of this thread, in microseconds: at most the CPU time, which has the threads of the garbage collector too, and
@@ -27,18 +28,23 @@ export const isLinear = (costs: readonly number[], maxRatio = MAX_RATIO): boolea
 };
 
 /** How often the sizes are measured. A reader that is not linear is not in the last round either: its ratio is 4. */
-const MAX_ROUNDS = 12;
+const MAX_ROUNDS = 40;
+const FIRST_ROUNDS = 2;
 
-/** The shortest times of several rounds: other processes, the compiler and the garbage collector only add to them. */
+/**
+ * The shortest times of several rounds: other processes, the compiler and the garbage collector only add to them. Further
+ * rounds begin without garbage: where much of the heap lives, each large round would pay for a collection.
+ */
 function shortestCosts<T>(read: (input: T) => unknown, inputs: readonly T[], maxRatio = MAX_RATIO): readonly number[] {
   let shortest = inputs.map(() => Infinity);
-  for (let round = 0; round < MAX_ROUNDS && (round < 2 || !isLinear(shortest, maxRatio)); round++)
-    shortest = inputs.map((input, index) =>
-      Math.min(
+  for (let round = 0; round < MAX_ROUNDS && (round < FIRST_ROUNDS || !isLinear(shortest, maxRatio)); round++)
+    shortest = inputs.map((input, index) => {
+      if (round >= FIRST_ROUNDS) collectGarbage();
+      return Math.min(
         shortest[index] ?? Infinity,
         cost(() => read(input)),
-      ),
-    );
+      );
+    });
   return shortest;
 }
 

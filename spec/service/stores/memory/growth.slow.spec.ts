@@ -13,7 +13,7 @@ import { cost, isLinear } from '../../../support/cost.js';
 const SIZES = [5000, 40_000];
 /** Caches of the processor, and the logarithm of the size. A scan takes eight times as long. */
 const MAX_RATIO = 3;
-const MAX_ROUNDS = 12;
+const MAX_ROUNDS = 40;
 const ADDED = 1000;
 /** About as many bytes as a record has, and as a run has. */
 const RECORD = 1085;
