@@ -58,7 +58,7 @@ export function createGate({ allowedHosts, allowedOrigins }: GateOptions): Gate 
       return preflight ? of(preflight) : answer();
     }).pipe(catchError((thrown: unknown) => of(fail(thrown))));
     return firstValueFrom(answered, { defaultValue: undefined }).then((response) => {
-      const known = response ?? new Response(null, { status: 500 }); // a store has emitted nothing
+      const known = response ?? new Response(null, { status: 500 }); // `chats` has emitted nothing
       return origins.size === 0 ? known : admit(request, known);
     });
   };

@@ -1,8 +1,8 @@
-import { asyncScheduler, catchError, concatMap, defer, EMPTY, map, Observable, of, take, tap } from 'rxjs';
+import { asyncScheduler, catchError, concatMap, defer, EMPTY, map, Observable, take, tap, throwIfEmpty } from 'rxjs';
 import type { Observer, Subscriber } from 'rxjs';
 import { ConfigurationError, RivuletError } from '../../core/errors.js';
 import { isSameJson } from '../../core/json/equal.js';
-import type { RecordStore, StorableRecord } from './recordStore.js';
+import type { RecordStore, StorableRecord, Stored } from './recordStore.js';
 import { isEnded, SilentPortError } from './isEnded.js';
 import { ExecutorLostError, RunNotFoundError } from '../runs/runErrors.js';
 import type { LogState, RunLog } from './runLog.js';
@@ -27,6 +27,12 @@ const PAUSES = [0, 0.066];
 const LAST_TIME_LIMIT = 0.02;
 
 type Work<T> = () => Observable<T>;
+
+/** The one value of a call. Without a value, the call would count as done. */
+function answerOf<T>(name: string, answer: Observable<T>): Observable<T> {
+  const noAnswer = () => new Error(`\`${name}\` has completed without a value.`);
+  return answer.pipe(take(1), throwIfEmpty(noAnswer));
+}
 
 /**
  * Limits the time of each call, repeats what is safe to repeat, and reports a failure once.
@@ -108,7 +114,7 @@ export function guardStore<R extends StorableRecord>(
 ): RecordStore<R> {
   const guard = createGuard(options);
   const repeated = <T>(name: keyof RecordStore<R>, call: Work<T>) => {
-    const work = () => call().pipe(take(1));
+    const work = () => answerOf(`store.${name}`, call());
     return guard(`store.${name}`, work, work);
   };
   return {
@@ -116,13 +122,10 @@ export function guardStore<R extends StorableRecord>(
     delete: (id, version) => repeated('delete', () => store.delete(id, version)),
     list: (query) => repeated('list', () => store.list(query)),
     put(record, version) {
-      const work = () => store.put(record, version).pipe(take(1));
-      const isWritten = () =>
-        store.get(record.id).pipe(
-          take(1),
-          map((stored) => stored?.version === version + 1 && isSameRecord(stored.record, record)),
-        );
-      return guard('store.put', work, () => work().pipe(concatMap((isDone) => (isDone ? of(true) : isWritten()))));
+      const work = () => answerOf('store.put', store.put(record, version));
+      const isSame = (stored?: Stored<R>) => stored?.version === version + 1 && isSameRecord(stored.record, record);
+      const isWritten = () => answerOf('store.get', store.get(record.id)).pipe(map(isSame));
+      return guard('store.put', work, () => work().pipe(concatMap((isDone) => (isDone ? [true] : isWritten()))));
     },
   };
 }
@@ -135,7 +138,7 @@ export const isSameRecord = (a: StorableRecord, b: StorableRecord): boolean => i
 /** Guards a log, whose `state` shows whether a write whose answer was lost was done. Streams have no time limit. */
 export function guardLog(log: RunLog, options: GuardOptions = {}): RunLog {
   const guard = createGuard(options);
-  const state = (run: string) => log.state(run).pipe(take(1));
+  const state = (run: string) => answerOf('log.state', log.state(run));
   const report = (thrown: unknown) => {
     if (!(thrown instanceof RivuletError)) options.onError?.(thrown);
   };
@@ -165,7 +168,7 @@ export function guardLog(log: RunLog, options: GuardOptions = {}): RunLog {
       return guard('log.state', work, work);
     },
     send(run, message, room) {
-      const work = () => log.send(run, message, room).pipe(take(1));
+      const work = () => answerOf('log.send', log.send(run, message, room));
       return guard('log.send', work, message.type === 'prompt' ? undefined : work);
     },
   };
