@@ -28,7 +28,7 @@ export const isLinear = (costs: readonly number[], maxRatio = MAX_RATIO): boolea
 };
 
 /** How often the sizes are measured. A reader that is not linear is not in the last round either: its ratio is 4. */
-const MAX_ROUNDS = 40;
+const MAX_ROUNDS = 24;
 const FIRST_ROUNDS = 2;
 
 /**
@@ -37,14 +37,15 @@ const FIRST_ROUNDS = 2;
  */
 function shortestCosts<T>(read: (input: T) => unknown, inputs: readonly T[], maxRatio = MAX_RATIO): readonly number[] {
   let shortest = inputs.map(() => Infinity);
-  for (let round = 0; round < MAX_ROUNDS && (round < FIRST_ROUNDS || !isLinear(shortest, maxRatio)); round++)
-    shortest = inputs.map((input, index) => {
-      if (round >= FIRST_ROUNDS) collectGarbage();
-      return Math.min(
+  for (let round = 0; round < MAX_ROUNDS && (round < FIRST_ROUNDS || !isLinear(shortest, maxRatio)); round++) {
+    if (round >= FIRST_ROUNDS) collectGarbage();
+    shortest = inputs.map((input, index) =>
+      Math.min(
         shortest[index] ?? Infinity,
         cost(() => read(input)),
-      );
-    });
+      ),
+    );
+  }
   return shortest;
 }
 
