@@ -41,6 +41,8 @@ import { encodeInput } from '../../lib/providers/openaiResponses/messages.js';
 import { findSession } from '../../lib/providers/openaiResponses/session.js';
 import { extractTextCalls } from '../../lib/providers/shared/textCalls.js';
 import { extractThinking } from '../../lib/providers/shared/thinkTags.js';
+import { collectGarbage } from '../support/collectGarbage.js';
+import { shortestTime } from '../support/cost.js';
 
 // Whatever a model, a server or a tool sends, the work grows linearly with its length. Each row is a text or a sequence
 // that was, or may become, the worst case of a loop or of a regular expression. It is measured at n and at 4n: linear work
@@ -768,23 +770,12 @@ const rows: readonly Row[] = [
   ],
 ];
 
-/** The least CPU time of several runs, in milliseconds: other processes do not count. */
-function timeOf(work: () => unknown, runs: number): number {
-  let best = Infinity;
-  for (let at = 0; (at < runs && best < 1000) || best === Infinity; at++) {
-    const start = process.cpuUsage();
-    work();
-    const { user, system } = process.cpuUsage(start);
-    best = Math.min(best, (user + system) / 1000);
-  }
-  return best;
-}
-
 it.each(rows)('The work grows linearly with the number of %s', (name, size, make) => {
   let report = '';
-  for (let attempt = 0; attempt < 3; attempt++) {
-    const small = timeOf(make(size), 3);
-    const large = small > 2000 ? Infinity : timeOf(make(4 * size), small > 100 ? 1 : 2);
+  for (let attempt = 0; attempt < 5; attempt++) {
+    if (attempt > 0) collectGarbage();
+    const small = shortestTime(make(size), 3);
+    const large = small > 2000 ? Infinity : shortestTime(make(4 * size), small > 100 ? 1 : 2);
     report = `${name}: ${small.toFixed(1)} ms, four times as many ${large.toFixed(1)} ms`;
     if (process.env['GROWTH']) appendFileSync(process.env['GROWTH'], `${(large / small).toFixed(1)} ${report}\n`);
     // 25 ms of collections and of other processes; sixteen times the work would be far more.

@@ -49,6 +49,14 @@ function shortestCosts<T>(read: (input: T) => unknown, inputs: readonly T[], max
   return shortest;
 }
 
+/** The shortest time of at most `rounds` rounds, in milliseconds. Rounds that take a second are enough. */
+export function shortestTime(work: () => unknown, rounds: number): number {
+  let shortest = Infinity;
+  for (let round = 0; round < rounds && (shortest < 1000 || round === 0); round++)
+    shortest = Math.min(shortest, cost(work) / 1000);
+  return shortest;
+}
+
 /** Fails if a reader takes more than `maxRatio` times as long from one input to the next. The message has the costs. */
 export function expectLinear<T>(read: (input: T) => unknown, inputs: readonly T[], maxRatio = MAX_RATIO): void {
   const costs = shortestCosts(read, inputs, maxRatio);

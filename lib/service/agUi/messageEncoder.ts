@@ -42,6 +42,7 @@ export class MessageEncoder {
 
   addText(delta: string): void {
     if (delta === '') return;
+    this.correctCalls(); // they are before it
     this.closeReasoning();
     if (this.text === undefined) {
       this.text = this.parent = this.newId();
@@ -52,6 +53,7 @@ export class MessageEncoder {
 
   addThinking(delta: string): void {
     if (delta === '') return;
+    this.correctCalls();
     this.closeText();
     this.parent = undefined; // later calls are shown after the reasoning
     if (this.reasoning === undefined) {

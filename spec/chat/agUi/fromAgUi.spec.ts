@@ -8,7 +8,7 @@ import type { NestedEvent, StreamEvent } from '../../../lib/core/event.js';
 import { agentTool } from '../../../lib/tools/agentTool.js';
 import { ofType } from '../../../lib/operators/ofType.js';
 import { tool } from '../../../lib/core/tool.js';
-import { scriptedModel, toolCall } from '../../../lib/testing/index.js';
+import { scriptedModel, toolCall, type Step } from '../../../lib/testing/index.js';
 import { operatorContract } from '../../../lib/testing/operatorContract.js';
 import { toView } from '../../../lib/operators/toView.js';
 import { diagram } from '../../support/diagram.js';
@@ -88,6 +88,22 @@ describe('fromAgUi', () => {
     expect(byType(values, 'result')).toMatchObject([
       { result: { waiting: [{ id: 'h1/c1', name: 'pay', arguments: {}, path: ['h1', 'c1'] }] } },
     ]);
+  });
+
+  it.each<readonly [string, Step]>([
+    ['text', 'More.'],
+    ['thinking', { type: 'thinking', text: 'More.' }],
+    ['another call', toolCall('add', { y: 2 }, 'c2')],
+  ])('fromAgUi restores a call whose arguments were sent twice before %s', (_, next) => {
+    const add = tool({ name: 'add', description: 'Adds.', execute: () => 3 });
+    const fragment = (args: string): Step => ({
+      ...{ type: 'toolCallFragment', index: 0, id: 'c1', name: 'add', arguments: args },
+    });
+    const first = [fragment('{"x":1}'), fragment('{"x":1}'), toolCall('add', { x: 1 }, 'c1'), next];
+    const run = () =>
+      createAgent({ model: scriptedModel([first, 'The end.']), tools: [add] }).stream('Go.', { fragments: true });
+    expect(byType(essence(run()), 'result')).toHaveLength(1);
+    expect(byType(essence(thereAndBack(run())), 'result')).toEqual(byType(essence(run()), 'result'));
   });
 
   it('fromAgUi restores any run that toAgUi has converted', () => {
