@@ -1,8 +1,9 @@
 import type { OperatorFunction, Subscriber } from 'rxjs';
-import type { FinishChunk, ToolCallFragment } from '../core/chunk.js';
+import { vetoReasons, type FinishChunk, type ToolCallFragment } from '../core/chunk.js';
 import { createOperator, type OperatorHandlers } from '../core/createOperator.js';
 import type { StreamEvent, ToolCallEvent, RunEvent } from '../core/event.js';
 import { asKnownEvent } from '../core/eventGuards.js';
+import { cutCalls } from './accumulate/cutCalls.js';
 import { ToolCallAccumulator, type AccumulateOptions } from './accumulate/accumulator.js';
 import type { OfType } from '../core/typesOf.js';
 
@@ -91,6 +92,7 @@ class Accumulation implements OperatorHandlers<StreamEvent> {
 
   private finish(event: FinishChunk): void {
     const remaining = this.calls.finish(event.reason);
+    if (vetoReasons.has(event.reason)) for (const call of remaining) cutCalls.add(call);
     const becomesToolCalls =
       (this.hasCalls || remaining.length > 0) && (event.reason === 'stop' || event.reason === 'unspecified');
     this.hasCalls = false; // before anything is emitted: a handler may push the next turn into a Subject

@@ -7,6 +7,7 @@ import type { FilePart, Message, Part, SourcePart } from '../core/message.js';
 import { StringBuilder } from '../core/stringBuilder.js';
 import type { OfType } from '../core/typesOf.js';
 import { joinHalves } from '../core/wholeCharacters.js';
+import { cutCalls } from './accumulate/cutCalls.js';
 
 /**
  * Emits one message per turn, just before its `finish`.
@@ -56,10 +57,13 @@ class Consolidation implements OperatorHandlers<StreamEvent> {
       case 'thinking':
         if (known.text === '') return;
         break;
-      case 'toolCall':
+      case 'toolCall': {
         this.content().addPart(known);
-        out.next(withoutProviderData(known));
+        const call = withoutProviderData(known);
+        if (cutCalls.has(event)) cutCalls.add(call);
+        out.next(call);
         return;
+      }
       case 'file':
         this.content().addPart(known.file);
         out.next(withoutPartData(known));

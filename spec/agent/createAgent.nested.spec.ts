@@ -266,6 +266,31 @@ const nestedIn = (events: readonly StreamEvent[]): readonly StreamEvent[] =>
   events.filter(isNested).map(({ event }) => event);
 
 describe('an inner call that waits', () => {
+  it.each(['a/r', 'a/r/r'])('is not approved with a call of the outer run that the model names %s', async (id) => {
+    const executed: string[] = [];
+    const careful = (name: string) =>
+      tool({ name, description: '', needsApproval: true, execute: () => (executed.push(name), 1) });
+    const byTurn = (...first: readonly Step[]) =>
+      scriptedModel(({ messages }) => (messages.some(({ role }) => role === 'model') ? ['Done.'] : first));
+    const inner = createAgent({ model: byTurn(toolCall('remove', {}, 'r')), tools: [careful('remove')] });
+    const middle = createAgent({
+      model: byTurn(toolCall('ask', { prompt: 'Please.' }, 'r'), toolCall('remove', {}, 'x')),
+      tools: [agentTool(inner, described), careful('remove')],
+      toolConcurrency: Infinity,
+    });
+    const agent = createAgent({
+      model: byTurn(toolCall('show', {}, id), toolCall('ask', { prompt: 'Please.' }, 'a')),
+      tools: [agentTool(id === 'a/r' ? inner : middle, described), careful('show')],
+      toolConcurrency: Infinity,
+    });
+    const { checkpoint, waiting = [] } = await firstValueFrom(agent.run('Hi'));
+    expect(new Set(waiting.map((call) => call.id)).size).toBe(waiting.length);
+    const [shown] = waiting.filter(({ name }) => name === 'show').map((call) => call.id);
+    const decisions = { [shown ?? '']: { approve: true } };
+    await firstValueFrom(agent.resumeRun(checkpoint!, { decisions }));
+    expect(executed).toEqual(['show']);
+  });
+
   it('is a waiting call of the outer run, with its path', async () => {
     const run = observe(nestedAgents([removes]).stream('Hi'));
     const last = run.values.at(-1);

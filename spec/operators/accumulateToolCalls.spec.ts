@@ -997,6 +997,17 @@ describe('accumulateToolCalls', () => {
     expect(new Set(idsWith('')).size).toBe(2);
   });
 
+  it('accumulateToolCalls replaces an id with a slash, from a server or newId: calls inside calls have such ids', () => {
+    const idsWith = (id: string, newId: string) => {
+      const calls = [fragment({ index: 0, id, name: 'f' }), finish('stop')];
+      const { values } = observe(from(calls).pipe(accumulateToolCalls({ newId: () => newId })));
+      return values.flatMap((event) => (event.type === 'toolCall' ? [event.id] : []));
+    };
+    expect(idsWith('c1/r1', 'new')).toEqual(['new']);
+    expect(idsWith('/', 'new')).toEqual(['new']);
+    expect(idsWith('c1/r1', 'c1/r2')).toEqual([expect.stringMatching(/^[\w-]{21}$/)]);
+  });
+
   it('accumulateToolCalls starts the turn again on retract', () => {
     const { values } = observe(
       from<Chunk[]>([

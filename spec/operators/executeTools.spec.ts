@@ -21,6 +21,8 @@ import type { Message } from '../../lib/core/message.js';
 import { progress } from '../../lib/core/progress.js';
 import { tool } from '../../lib/core/tool.js';
 import type { ToolContext } from '../../lib/core/tool.js';
+import { accumulateToolCalls } from '../../lib/operators/accumulateToolCalls.js';
+import { consolidate } from '../../lib/operators/consolidate.js';
 import { executeTools } from '../../lib/operators/executeTools.js';
 import type { ExecuteToolsOptions } from '../../lib/operators/executeTools.js';
 import type { Streams } from '../../lib/testing/marbles/runDiagram.js';
@@ -289,6 +291,35 @@ describe('executeTools', () => {
   });
 
   describe('eager', () => {
+    it.each(
+      (['stop', 'toolCalls', ...vetoes] as const).flatMap((reason) => [
+        { reason, providerData: undefined },
+        { reason, providerData: { openai: { itemId: 'i' } } },
+      ]),
+    )(
+      'executeTools with eager starts no call that ends only with a response that was cut: $reason, $providerData',
+      ({ reason, providerData }) => {
+        const execute = jest.fn(() => 1);
+        const fragments = ['c1', 'c2'].map((id, index): Chunk => ({
+          ...{ type: 'toolCallFragment', index, id, name: 'f', arguments: '{"x":1}' },
+          ...(providerData && { providerData }),
+        }));
+        const { values } = observe(
+          from<Chunk[]>([...fragments, { type: 'finish', reason }]).pipe(
+            accumulateToolCalls(),
+            consolidate(),
+            executeTools([anyTool('f', execute)], { eager: true }),
+          ),
+        );
+        const isCut = (vetoes as readonly FinishReason[]).includes(reason);
+        expect(execute).toHaveBeenCalledTimes(isCut ? 1 : 2); // the second call ends the first one
+        expect(values.filter(isToolResult).map(({ id, code }) => [id, code])).toEqual([
+          ['c1', undefined],
+          ['c2', isCut ? 'not_executed' : undefined],
+        ]);
+      },
+    );
+
     it.each(vetoes)(
       'executeTools with eager keeps results and cancels running calls when the model ends with %s',
       (reason) => {

@@ -10,7 +10,7 @@ import { requireSync } from '../../core/options.js';
 export interface AccumulateOptions {
   /** Ids that a new call must not reuse; a function is called at the first call. Default: none. */
   readonly usedIds?: Iterable<string> | UsedIds | (() => Iterable<string> | UsedIds);
-  /** Creates the id of a call without one; `nanoid` if it only returns used ids. Default: `nanoid`. */
+  /** Creates the id of a call without one; `nanoid` if it only returns used ids, or ids with `/`. Default: `nanoid`. */
   readonly newId?: () => string;
 }
 
@@ -148,14 +148,21 @@ export class ToolCallAccumulator {
 
   private generateId(): string {
     let id = '';
-    for (let attempt = 0; !this.isNew(id); attempt++)
+    for (let attempt = 0; !this.isNew(id); attempt++) {
       id = attempt < MAX_ATTEMPTS ? requireSync('newId', this.newId()) : nanoid();
-    if (typeof (id as unknown) === 'string') return id;
-    throw optionsError('newId returned no text.', 'Return another text at each call.');
+      if (typeof (id as unknown) !== 'string')
+        throw optionsError('newId returned no text.', 'Return another text at each call.');
+    }
+    return id;
   }
 
+  /** An id with a slash may be that of a call inside another call, whose answers are not for this one. */
   private isNew(id: string): boolean {
-    return id !== '' && ![this.conversationIds, this.earlierIds, this.turn?.usedIds].some((ids) => ids?.has(id));
+    return (
+      id !== '' &&
+      !id.includes('/') &&
+      ![this.conversationIds, this.earlierIds, this.turn?.usedIds].some((ids) => ids?.has(id))
+    );
   }
 }
 

@@ -16,6 +16,7 @@ import { newRunId } from '../../core/runId.js';
 import type { Tool } from '../../core/tool.js';
 import { eventWithToolNames } from '../../core/toolNames.js';
 import { interruptedFinish } from '../../core/response.js';
+import { cutCalls } from '../accumulate/cutCalls.js';
 import { CallRound, type RoundObserver, type RoundSettings } from './callRound.js';
 
 export interface ExecuteToolsOptions<C = unknown> {
@@ -113,7 +114,7 @@ export class TurnTools implements OperatorHandlers<StreamEvent>, RoundObserver {
     if (isRetract(event)) this.startOver();
     if (isToolCall(event)) this.hasCalls = true;
     if (isModelMessage(event)) this.calls.push(...toolCallsOf(event.message));
-    if (this.options.eager && isToolCall(event)) this.beginEarly(event);
+    if (this.options.eager && isToolCall(event) && !cutCalls.has(given)) this.beginEarly(event);
     else this.out.next(event);
   }
 

@@ -14,17 +14,17 @@ const budgets: readonly Budget[] = [
   { code: "import 'rivulet';", most: 0 },
   { code: "export { consolidate } from 'rivulet';", most: 5_000, gzipped: 2_125 },
   { code: "export { prefixAfterTools } from 'rivulet';", most: 2_050, gzipped: 875 },
-  { code: "export { accumulateToolCalls } from 'rivulet';", most: 15_550, gzipped: 5_850 },
+  { code: "export { accumulateToolCalls } from 'rivulet';", most: 15_650, gzipped: 5_900 },
   {
     code: "export { conversation, remoteAgent } from 'rivulet/chat'; export { toView } from 'rivulet';",
     most: 60_750,
     gzipped: 23_925,
   },
   { code: "export { openaiChat } from 'rivulet';", most: 87_050, gzipped: 33_325 },
-  { code: "export { createAgent, openaiChat, tool } from 'rivulet';", most: 157_750, gzipped: 57_650 },
-  { code: "export { createAgent, openai, tool } from 'rivulet';", most: 172_050, gzipped: 62_300 },
-  { code: "export { createAgent, openaiChat, tool, typed } from 'rivulet';", most: 168_850, gzipped: 61_525 },
-  { code: "export * from 'rivulet';", most: 340_750 },
+  { code: "export { createAgent, openaiChat, tool } from 'rivulet';", most: 157_850, gzipped: 57_650 },
+  { code: "export { createAgent, openai, tool } from 'rivulet';", most: 172_150, gzipped: 62_350 },
+  { code: "export { createAgent, openaiChat, tool, typed } from 'rivulet';", most: 168_950, gzipped: 61_575 },
+  { code: "export * from 'rivulet';", most: 340_900 },
   { code: "export { remoteChats } from 'rivulet/chat';", most: 13_900 },
   { code: "export * from 'rivulet/chat';", most: 91_550 },
   { code: "export { agentHandler } from 'rivulet/service';", most: 108_750 },
@@ -38,7 +38,7 @@ const budgets: readonly Budget[] = [
   { code: "export * from 'rivulet/ag-ui';", most: 141_500 },
   { code: "export * from 'rivulet/provider';", most: 73_750 },
   { code: "export { inspectRuns, recordRun } from 'rivulet/recording';", most: 36_650 },
-  { code: "export * from 'rivulet/recording';", most: 173_750 },
+  { code: "export * from 'rivulet/recording';", most: 173_850 },
   { code: "export * from 'rivulet/testing';", most: 131_050 }, // runAgent has the agent
 ];
 
