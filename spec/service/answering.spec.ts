@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { concatMap, firstValueFrom, forkJoin, lastValueFrom, toArray } from 'rxjs';
 import * as z from 'zod';
 import { createAgent } from '../../lib/agent/createAgent.js';
+import { agUiHandler } from '../../lib/agUi.js';
 import type { CallAnswers } from '../../lib/core/approval.js';
 import { tool } from '../../lib/core/tool.js';
 import { createService } from '../../lib/service/createService.js';
@@ -101,5 +102,50 @@ describe('an answer that is not valid', () => {
     const [status, text] = await post(answers);
     expect([status, text]).toEqual([400, expect.stringContaining('The answers do not fit the calls that wait')]);
     expect(await post(all)).toEqual([200, expect.stringContaining('"text":"Done."')]);
+  });
+});
+
+describe('answers to threads of AG-UI', () => {
+  it.each([
+    ['10000001', '10000002'],
+    ['room-a', 'room-b'],
+  ])('continue the thread that is named: %s, not %s', async (one, other) => {
+    const executed: string[] = [];
+    const pay = tool({
+      name: 'pay',
+      description: 'Pays.',
+      parameters: z.object({ to: z.string() }),
+      needsApproval: true,
+      execute: ({ to }) => (executed.push(to), 'paid'),
+    });
+    const model = scriptedModel(({ messages }) => {
+      const [part] = messages.at(-1)?.parts ?? [];
+      return part?.type === 'text' ? [toolCall('pay', { to: part.text }, 'pay:0')] : 'Done.';
+    });
+    const service = createService({ agent: () => createAgent({ model, tools: [pay] }) });
+    const handler = agUiHandler(service);
+    for (const threadId of [one, other]) {
+      const messages = [{ id: 'm', role: 'user', content: threadId }];
+      const body = JSON.stringify({ threadId, runId: 'r', messages, tools: [], context: [] });
+      const headers = { 'content-type': 'application/json' };
+      await (await handler(new Request('http://service.test/', { method: 'POST', body, headers }))).text();
+    }
+    const answer = (threadId: string) => {
+      const answered = service.answer(
+        `thread::${threadId}`,
+        { decisions: { 'pay:0': { approve: true } } },
+        {
+          context: undefined,
+        },
+      );
+      return lastValueFrom(answered.pipe(concatMap(({ events$ }) => events$)));
+    };
+    const listed = await lastValueFrom(service.runs({ owner: '', state: 'waiting' }).pipe(toArray()));
+    expect(listed.map(({ waiting }) => waiting?.map(({ id }) => id))).toEqual([['pay:0'], ['pay:0']]);
+    await answer(one);
+    expect(executed).toEqual([one]);
+    await expect(answer(one)).rejects.toMatchObject(answered);
+    await answer(other);
+    expect(executed).toEqual([one, other]);
   });
 });

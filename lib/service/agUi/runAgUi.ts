@@ -87,6 +87,7 @@ export function agUiRun<C>(
     kernel.access
       .update(id, owner, (record): RunRecord | undefined => {
         if (record && kernel.executor.locate(record) !== 'nowhere') return undefined; // a run that was resumed
+        if (checkpoint && record?.state === 'waiting') return undefined; // its answers would be for this run
         const before = record ?? { id, owner, attempt: 1, input: [] };
         const state = checkpoint ? 'waiting' : 'ended';
         return { ...before, state, updated: asyncScheduler.now(), executor: undefined, checkpoint, protocol };
@@ -169,7 +170,7 @@ const threadIsBusy = () => later(503, 'A run of this thread is being executed. A
 
 const notSaved = () =>
   new AgUiRequestError(
-    'another run of this thread is being executed, so this one cannot wait for an answer. Ask again.',
+    'another run of this thread is being executed, or waits, so this one cannot wait for an answer. Ask again.',
   );
 
 const noRunWaits = (threadId: string) =>

@@ -15,7 +15,9 @@ export const waitsInMemory = ({ state, result, protocol }: RunRecord): boolean =
 
 /** The calls for which a run waits: in memory, or since it has ended. */
 export const waitingIn = (record: RunRecord): readonly WaitingCall[] =>
-  waitsInMemory(record) ? unanswered(record.checkpoint, record.answersLeft ?? {}) : (record.result?.waiting ?? []);
+  waitsInMemory(record)
+    ? unanswered(record.checkpoint, record.answersLeft ?? {})
+    : (record.result?.waiting ?? record.checkpoint?.open?.waiting ?? []); // a thread of AG-UI has no result
 
 const unanswered = (checkpoint: Checkpoint | undefined, answers: CallAnswers): readonly WaitingCall[] =>
   (checkpoint?.open?.waiting ?? []).filter(({ id }) => !hasAnswer(answers, id));

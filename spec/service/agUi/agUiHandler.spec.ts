@@ -9,7 +9,7 @@ import type { Tool } from '../../../lib/core/tool.js';
 import { askTool } from '../../../lib/tools/askTool.js';
 import type { HandledAgent } from '../../../lib/service/handledAgent.js';
 import { scriptedModel, toolCall } from '../../../lib/testing/index.js';
-import type { Script } from '../../../lib/testing/index.js';
+import type { Script, ScriptedRequest } from '../../../lib/testing/index.js';
 import type { AgUiHandlerOptions } from '../../../lib/service/agUi/agUiHandler.js';
 import { lateStore, mapStore } from '../../support/stores.js';
 import { ignorePrintedErrors } from '../../support/printedErrors.js';
@@ -36,7 +36,7 @@ const approve = (id: string, payload: RunAgentInput['forwardedProps'] = { approv
   resume: [{ interruptId: id, status: 'resolved' as const, payload: payload ?? null }],
 });
 
-function serve<C>(script: Script, tools: readonly Tool[] = [], options: AgUiHandlerOptions<C> = {}) {
+function serve<C>(script: Script<ScriptedRequest>, tools: readonly Tool[] = [], options: AgUiHandlerOptions<C> = {}) {
   const model = scriptedModel(script);
   const agentFor = (own: readonly Tool[]): HandledAgent<C> => createAgent({ model, tools: [...tools, ...own] });
   const handler = agUiHandler<C>(agentFor, options);
@@ -313,6 +313,29 @@ describe('agUiHandler', () => {
       ['ended', undefined],
     ]);
   });
+
+  it.each([1, 2])(
+    'agUiHandler does not answer the call of another run of the thread, with %s processes',
+    async (count) => {
+      const store = mapStore();
+      const script: Script<ScriptedRequest> = ({ messages }) => {
+        const said = JSON.stringify(messages.at(-1));
+        if (said.includes('ann')) return [{ delay: 300 }, toolCall('send', { to: 'ann' }, 'send:0')]; // some models number their calls
+        return said.includes('bob') ? [{ delay: 600 }, toolCall('send', { to: 'bob' }, 'send:0')] : ['Done.'];
+      };
+      const [first, second = first] = Array.from({ length: count }, () => serve(script, [send], { store }));
+      const ends = await Promise.all([
+        first?.run({ messages: [user('ann')] }),
+        second?.run({ messages: [user('bob')] }),
+      ]);
+      expect(ends.map((events) => events?.at(-1))).toMatchObject([
+        { type: 'RUN_FINISHED', outcome: { type: 'interrupt' } },
+        { type: 'RUN_ERROR', message: expect.stringContaining('another run of this thread') },
+      ]);
+      await first?.run(approve('send:0'));
+      expect(executed).toEqual(['ann']);
+    },
+  );
 
   it('agUiHandler keeps the threads of owners apart', async () => {
     let who = 'ann';
