@@ -8,7 +8,7 @@ export function randomId(): string {
  * of AG-UI and a message of `useChat` have names: the id after `room1` must not be `room2`, which may be another one.
  */
 export function followingId(id: string, count = 1): string {
-  if (!isUnguessable(id)) return `${id}:${count}`;
+  if (!isUnguessable(id)) return [id, count].join(':');
   const last = Number.parseInt(id.slice(-8), 16);
   return id.slice(0, -8) + ((last + count) % 2 ** 32).toString(16).padStart(8, '0');
 }
