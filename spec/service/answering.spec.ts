@@ -131,13 +131,8 @@ describe('answers to threads of AG-UI', () => {
       await (await handler(new Request('http://service.test/', { method: 'POST', body, headers }))).text();
     }
     const answer = (threadId: string) => {
-      const answered = service.answer(
-        `thread::${threadId}`,
-        { decisions: { 'pay:0': { approve: true } } },
-        {
-          context: undefined,
-        },
-      );
+      const decisions = { 'pay:0': { approve: true } };
+      const answered = service.answer(`thread::${threadId}`, { decisions }, { context: undefined });
       return lastValueFrom(answered.pipe(concatMap(({ events$ }) => events$)));
     };
     const listed = await lastValueFrom(service.runs({ owner: '', state: 'waiting' }).pipe(toArray()));
