@@ -5,8 +5,10 @@ import type { Shell } from './shell.js';
 import { isUsageError } from './usageError.js';
 
 /** 1 after a failure, 2 for a command line that is not valid; otherwise the command's own: 130 after Ctrl-C. */
-export function runCommand([name = '--help', ...args]: readonly string[], shell: Shell): Promise<number> {
-  if (name === '--help' || name === '-h' || name === 'help') {
+export function runCommand(line: readonly string[], shell: Shell): Promise<number> {
+  const [name = 'help', ...args] = line;
+  const options = line.includes('--') ? line.slice(0, line.indexOf('--')) : line;
+  if (name === 'help' || options.includes('--help') || options.includes('-h')) {
     shell.write(usage);
     return Promise.resolve(0);
   }

@@ -202,8 +202,22 @@ describe('runCommand', () => {
     expect(result.errors).toContain(message);
   });
 
-  it('runCommand prints its usage', async () => {
-    expect(await run([])).toMatchObject({ code: 0, errors: '' });
-    expect((await run(['--help'])).output).toContain('replay FILE');
+  it.each([
+    [[]],
+    [['help']],
+    [['-h']],
+    [['--help']],
+    [['chat', '--help']],
+    [['chat', 'Hi', '-h']],
+    [['replay', '--help']],
+    [['inspect', '-h']],
+  ])('runCommand prints its usage for %j', async (args) => {
+    const result = await run(args);
+    expect(result).toMatchObject({ code: 0, errors: '' });
+    expect(result.output).toContain('replay FILE');
+  });
+
+  it('runCommand takes a file with the name of an option after "--"', async () => {
+    expect(await run(['draw', '--', '--help'])).toMatchObject({ code: 1, output: '' });
   });
 });
