@@ -18,7 +18,7 @@ export function readAnswers(
   const errors = new Map<string, string>();
   for (const entry of resume) {
     const call = interrupts.get(entry.interruptId);
-    if (!call) throw unknownInterrupt(entry.interruptId);
+    if (!call || decisions.has(call.id) || results.has(call.id)) throw unknownInterrupt(entry.interruptId);
     if (call.question && entry.status === 'resolved') results.set(call.id, entry.payload ?? null);
     else decisions.set(call.id, toDecision(entry));
   }

@@ -35,6 +35,7 @@ const request = (fields: Partial<RunAgentInput> = {}): RunAgentInput => ({
 const approve = (id: string, payload: RunAgentInput['forwardedProps'] = { approved: true }) => ({
   resume: [{ interruptId: id, status: 'resolved' as const, payload: payload ?? null }],
 });
+const decline = (id: string) => approve(id, { approved: false });
 
 function serve<C>(script: Script<ScriptedRequest>, tools: readonly Tool[] = [], options: AgUiHandlerOptions<C> = {}) {
   const model = scriptedModel(script);
@@ -185,6 +186,7 @@ describe('agUiHandler', () => {
     ['an answer, but no run waits', approve('c1'), /no run waits/, false],
     ['no answer', {}, /must answer all interrupts/, true],
     ['an answer to another call', approve('other'), /nothing waits/, true],
+    ['two answers to one call', { resume: [...decline('c1').resume, ...approve('c1').resume] }, /nothing waits/, true],
     ['an answer that decides nothing', approve('c1', { maybe: true }), /must be \{ "approved"/, true],
   ])('agUiHandler tells the client, and not onError, that its request has %s', async (_, fields, says, isWaiting) => {
     const errors: unknown[] = [];
