@@ -1,5 +1,5 @@
 import { asyncScheduler, bufferCount, catchError, concat, concatMap, defer, from, map, mergeMap, of } from 'rxjs';
-import { subscribeOn, take, throwIfEmpty, type Observable, type ObservableInput } from 'rxjs';
+import { subscribeOn, take, throwError, throwIfEmpty, type Observable, type ObservableInput } from 'rxjs';
 import { requireNumber } from '../../core/options.js';
 import { answerWithin } from '../../core/timeLimit.js';
 import type { ChatPage } from '../../transport/chatSummary.js';
@@ -58,7 +58,8 @@ const DELETES_IN_A_ROW = 256;
  *   there is another version; 404, if it was deleted.
  * - `PATCH ?chat=ID` with `{ title }` renames it.
  * - `DELETE ?chat=ID` stops and deletes its runs, then the chat: 204, or 404. Its id stays known for 90 days, so that a
- *   device that was offline does not create it again; a `PUT` with `restore: true` does.
+ *   device that was offline does not create it again: the runs that its `PUT` names are deleted, too. A `PUT` with
+ *   `restore: true` creates it again.
  *
  * ```ts
  * const handler = agentHandler<User>(agent, {
@@ -161,7 +162,9 @@ function saveChat<C>({
             if (!isGone && before.version !== version) return of(conflict(before));
             const changed = { updated: asyncScheduler.now(), saved, ...earlierRuns(before?.record, saved, runs) };
             if (!isGone) return put({ ...before.record, ...changed }, version, request, false);
-            if (version > 0 || (before && !restore)) throw notFound();
+            // A page that did not know it yet has begun these runs meanwhile.
+            if (before && !restore) return concat(deleteRuns(runsOf(changed), request), throwError(notFound));
+            if (version > 0) throw notFound();
             const record = { id, owner: client.owner, title: defaultTitle(promptOf(saved)), ...changed };
             return concat(chats.requireRoom(client.owner, maxChats), put(record, before?.version ?? 0, request, true));
           }),
@@ -180,23 +183,22 @@ const renameChat =
       map(summary),
     );
 
-const removeChat: Answer<unknown> = ({ id, client: { owner }, service, chats }) =>
-  chats
-    .retry(id, owner, ({ record, version }) =>
+const removeChat: Answer<unknown> = (request) =>
+  request.chats
+    .retry(request.id, request.client.owner, ({ record, version }) =>
       concat(
-        from(runsOf(record)).pipe(
-          bufferCount(DELETES_IN_A_ROW),
-          concatMap((runs) =>
-            from(runs).pipe(
-              subscribeOn(asyncScheduler, PAUSE),
-              mergeMap((run) => service.deleteRun(run, owner), DELETES_AT_ONCE),
-            ),
-          ),
-        ),
-        defer(() => chats.store.put(deletedMark(record, asyncScheduler.now()), version)),
+        deleteRuns(runsOf(record), request),
+        defer(() => request.chats.store.put(deletedMark(record, asyncScheduler.now()), version)),
       ),
     )
     .pipe(map(() => new Response(null, { status: 204 })));
+
+const deleteRuns = (runs: Iterable<string>, { client, service }: ChatRequest<unknown>): Observable<never> =>
+  from(runs).pipe(
+    bufferCount(DELETES_IN_A_ROW),
+    concatMap((some) => from(some).pipe(subscribeOn(asyncScheduler, PAUSE))),
+    mergeMap((run) => service.deleteRun(run, client.owner), DELETES_AT_ONCE),
+  );
 
 const openChat: Answer<unknown> = ({ id, client, chats }) =>
   chats.found(id, client.owner).pipe(map((chat) => withContent(chat, { headers: NOT_CACHED })));

@@ -163,6 +163,22 @@ describe('keepChats', () => {
     expect([...store.records.keys()].sort()).toEqual(kept.sort());
   });
 
+  it.each([0, 1])(
+    'deletes the runs that a page names in version %i of a chat that was deleted meanwhile',
+    async (version) => {
+      const { send, store } = service();
+      const [id, late, earlier, other] = [newId(), newId(), newId(), newId()];
+      await send('ann', 'PUT', `?chat=${id}`, { version: 0, saved: savedWith('Mine') });
+      expect((await send('ann', 'DELETE', `?chat=${id}`)).status).toBe(204);
+      for (const run of [late, earlier, other]) await send('ann', 'POST', '', { input: 'Mine' }, { 'x-run-id': run });
+      const body = { version, saved: named(late), runs: [earlier] };
+      expect((await send('bob', 'PUT', `?chat=${id}`, body)).status).toBe(404);
+      expect(store.records.size).toBe(3);
+      expect((await send('ann', 'PUT', `?chat=${id}`, body)).status).toBe(404);
+      expect([...store.records.keys()]).toEqual([other]);
+    },
+  );
+
   it('refuses a chat that has had more than 10,000 runs that it does not name', async () => {
     const { send } = service();
     const id = newId();
