@@ -215,7 +215,7 @@ const definitionKinds: OptionKinds<Tool & { progress: unknown }> = {
   description: 'string',
   parameters: 'any',
   providerOptions: 'object',
-  needsApproval: 'any',
+  needsApproval: ['boolean', 'function'],
   atMostOnce: 'boolean',
   result: 'any',
   execute: 'function',

@@ -57,6 +57,18 @@ describe('requireOptions', () => {
     ],
     ['a tool without a name', () => create({ tools: [{}] }), 'tools', /^No provider accepts a tool with the name ""\./],
     ['execute as a text', () => define({ execute: 'look' }), 'options', /"execute" is .* string\. .* function\.$/],
+    [
+      'an approval as NaN',
+      () => define({ needsApproval: NaN }),
+      'options',
+      /"needsApproval" is NaN\. .* boolean or func/,
+    ],
+    [
+      'an approval as a text',
+      () => create({ tools: [{ ...define({}), needsApproval: 'yes' }] }),
+      'options',
+      /"needsApp/,
+    ],
     ['an object as output', () => create({ output: {} }).run('Hi'), 'output', /not a typed output\. Wrap its schema/],
     [
       'no options',
