@@ -1,9 +1,10 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { EMPTY, firstValueFrom, of, timer } from 'rxjs';
+import { EMPTY, firstValueFrom, mergeMap, of, ReplaySubject, take, timer } from 'rxjs';
 import * as z from 'zod';
 import { createAgent } from '../../../lib/agent/createAgent.js';
 import { agUiHandler } from '../../../lib/agUi.js';
 import type { AgUiEvent, AgUiMessage, RunAgentInput } from '../../../lib/agUi.js';
+import type { Chunk } from '../../../lib/core/chunk.js';
 import { tool } from '../../../lib/core/tool.js';
 import type { Tool } from '../../../lib/core/tool.js';
 import { askTool } from '../../../lib/tools/askTool.js';
@@ -320,14 +321,29 @@ describe('agUiHandler', () => {
     'agUiHandler does not answer the call of another run of the thread, with %s processes',
     async (count) => {
       const store = mapStore();
+      const [bobBegan, annWaits] = [new ReplaySubject<void>(1), new ReplaySubject<void>(1)];
+      // Some models number their calls.
+      const sendTo = (to: string): Chunk[] => [
+        toolCall('send', { to }, 'send:0'),
+        { type: 'finish', reason: 'toolCalls' },
+      ];
       const script: Script<ScriptedRequest> = ({ messages }) => {
         const said = JSON.stringify(messages.at(-1));
-        if (said.includes('ann')) return [{ delay: 300 }, toolCall('send', { to: 'ann' }, 'send:0')]; // some models number their calls
-        return said.includes('bob') ? [{ delay: 600 }, toolCall('send', { to: 'bob' }, 'send:0')] : ['Done.'];
+        if (said.includes('ann'))
+          return bobBegan.pipe(
+            take(1),
+            mergeMap(() => sendTo('ann')),
+          );
+        if (!said.includes('bob')) return ['Done.'];
+        bobBegan.next();
+        return annWaits.pipe(
+          take(1),
+          mergeMap(() => sendTo('bob')),
+        );
       };
       const [first, second = first] = Array.from({ length: count }, () => serve(script, [send], { store }));
       const ends = await Promise.all([
-        first?.run({ messages: [user('ann')] }),
+        first?.run({ messages: [user('ann')] }).finally(() => annWaits.next()),
         second?.run({ messages: [user('bob')] }),
       ]);
       expect(ends.map((events) => events?.at(-1))).toMatchObject([
