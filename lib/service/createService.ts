@@ -5,6 +5,7 @@ import type { RunResult } from '../core/event.js';
 import { messagesOf, type Input } from '../core/input.js';
 import { isUnguessable } from '../transport/randomId.js';
 import { createDeadLetters, type DeadLetters } from './deadLetters.js';
+import { RequestError } from './http/requestError.js';
 import { Kernel } from './kernel.js';
 import { OWNERS } from './ownerUsage.js';
 import type { ListedRecord } from './ports/recordStore.js';
@@ -64,8 +65,8 @@ class KernelService<C> extends Kernel<C> implements Service<C> {
 
   answer(id: string, answers: CallAnswers, { context }: Pick<ServiceRunOptions<C>, 'context'>): Observable<SharedRun> {
     return defer(() => {
-      const client = this.access.clientOf(context);
-      return answerRun(this, id, answers, client);
+      if (!isUnguessable(id)) throw isAnsweredByClient();
+      return answerRun(this, id, answers, this.access.clientOf(context));
     }).pipe(map(asShared));
   }
 
@@ -80,7 +81,7 @@ class KernelService<C> extends Kernel<C> implements Service<C> {
         if (thrown instanceof ConfigurationError) throw thrown;
         return report(thrown);
       }),
-      filter(({ waiting = [] }) => waiting.some(isOver)),
+      filter(({ id, waiting = [] }) => isUnguessable(id) && waiting.some(isOver)),
       concatMap((run) => defer(() => this.answer(run.id, {}, { context: contextOf(run) })).pipe(catchError(report))),
     );
   }
@@ -114,6 +115,10 @@ const idIsGuessable = (id: string) =>
     `The id of the run is ${JSON.stringify(id)}: whoever guesses it could ask for the run.`,
     'Pass `crypto.randomUUID()`.',
   );
+
+/** A thread of AG-UI and a message of `useChat` have names: their client continues from its own history. */
+const isAnsweredByClient = () =>
+  new RequestError(409, 'Only the client of this run answers it, with its next request.', {}, { code: 'not_waiting' });
 
 const queryHasNoOwner = () =>
   new ConfigurationError(

@@ -39,13 +39,13 @@ export interface Service<C = unknown> extends OwnerData {
    *
    * @param id The id of the run that waits, or of an earlier one that it continues.
    * @param answers By the ids of the calls in `waiting` of `runs`. Questions without an answer wait on.
-   * @returns Emits the run that continues it, and completes. It fails if the run does not wait any more,
-   * and if the answers are not valid: the run then waits on.
+   * @returns Emits the run that continues it, and completes. It fails if the run does not wait any more, if
+   * only its client answers it (AG-UI, `useChat`), and if the answers are not valid: the run then waits on.
    */
   answer(id: string, answers: CallAnswers, options: Pick<ServiceRunOptions<C>, 'context'>): Observable<SharedRun>;
   /**
    * Continues the runs that wait for a question whose time (`within`) is over, for a job: nobody may look at them.
-   * Their other questions wait on. A run that cannot be continued, since its owner has reached a limit, is continued by
+   * Their other questions wait on. Runs of AG-UI and of `useChat` are left to their clients. A run that cannot be continued, since its owner has reached a limit, is continued by
    * a later call; its error, and one of the store, goes to `onError`.
    *
    * @param query Whose runs.

@@ -3,12 +3,8 @@ export function randomId(): string {
   return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
-/**
- * The same in all tabs: the first request starts the run, the others join it. Only who knows `id` can tell it. A thread
- * of AG-UI and a message of `useChat` have names: the id after `room1` must not be `room2`, which may be another one.
- */
+/** The same in all tabs: the first request starts the run, the others join it. Only who knows `id` can tell it. */
 export function followingId(id: string, count = 1): string {
-  if (!isUnguessable(id)) return [id, count].join(':');
   const last = Number.parseInt(id.slice(-8), 16);
   return id.slice(0, -8) + ((last + count) % 2 ** 32).toString(16).padStart(8, '0');
 }

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { concatMap, firstValueFrom, forkJoin, lastValueFrom, toArray } from 'rxjs';
 import * as z from 'zod';
 import { createAgent } from '../../lib/agent/createAgent.js';
@@ -6,6 +6,8 @@ import { agUiHandler } from '../../lib/agUi.js';
 import type { CallAnswers } from '../../lib/core/approval.js';
 import { tool } from '../../lib/core/tool.js';
 import { createService } from '../../lib/service/createService.js';
+import type { Service } from '../../lib/service/service.js';
+import { uiChatHandler } from '../../lib/service/uiChat/index.js';
 import { agentHandler } from '../../lib/service/http/agentHandler.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import { followingId } from '../../lib/transport/randomId.js';
@@ -105,42 +107,62 @@ describe('an answer that is not valid', () => {
   });
 });
 
-describe('answers to threads of AG-UI', () => {
-  it.each([
-    ['10000001', '10000002'],
-    ['room-a', 'room-b'],
-  ])('continue the thread that is named: %s, not %s', async (one, other) => {
-    const executed: string[] = [];
-    const pay = tool({
-      name: 'pay',
-      description: 'Pays.',
-      parameters: z.object({ to: z.string() }),
-      needsApproval: true,
-      execute: ({ to }) => (executed.push(to), 'paid'),
-    });
-    const model = scriptedModel(({ messages }) => {
-      const [part] = messages.at(-1)?.parts ?? [];
-      return part?.type === 'text' ? [toolCall('pay', { to: part.text }, 'pay:0')] : 'Done.';
-    });
-    const service = createService({ agent: () => createAgent({ model, tools: [pay] }) });
+/** The questions are for the client: it continues from its own history, and would not have what came meanwhile. */
+const clients = {
+  'AG-UI'(service: Service<undefined>) {
     const handler = agUiHandler(service);
-    for (const threadId of [one, other]) {
-      const messages = [{ id: 'm', role: 'user', content: threadId }];
-      const body = JSON.stringify({ threadId, runId: 'r', messages, tools: [], context: [] });
-      const headers = { 'content-type': 'application/json' };
-      await (await handler(new Request('http://service.test/', { method: 'POST', body, headers }))).text();
-    }
-    const answer = (threadId: string) => {
-      const decisions = { 'pay:0': { approve: true } };
-      const answered = service.answer(`thread::${threadId}`, { decisions }, { context: undefined });
-      return lastValueFrom(answered.pipe(concatMap(({ events$ }) => events$)));
+    const thread = { threadId: 't', messages: [{ id: 'm', role: 'user', content: 'Order.' }] };
+    const resume = [{ interruptId: 'c1/1', status: 'resolved', payload: { count: 3 } }];
+    return { handler, body: { ...thread, runId: 'r1' }, answer: () => ({ ...thread, runId: 'r2', resume }) };
+  },
+  useChat(service: Service<undefined>) {
+    const handler = uiChatHandler(service);
+    const message = { id: 'm1', role: 'user', parts: [{ type: 'text', text: 'Order.' }] };
+    const output = { count: 3 };
+    const parts = [
+      { type: 'tool-order', toolCallId: 'c1', state: 'input-available', input: {} },
+      { type: 'tool-ask', toolCallId: 'c1/1', state: 'output-available', input: { message: 'How many?' }, output },
+    ];
+    const answer = (shown: string) => {
+      const id = /"messageId":"(.*?)"/.exec(shown)?.[1];
+      return { id: 't', messages: [message, { id, role: 'assistant', parts }] };
     };
+    const chat = { id: 't', messages: [message] };
+    return { handler, body: chat, answer };
+  },
+};
+
+describe.each(Object.entries(clients))('a run of %s whose question is over', (_, create) => {
+  it('is listed, and only its client continues it', async () => {
+    const order = askTool({
+      name: 'order',
+      description: 'Orders.',
+      execute: (_args, { ask }) =>
+        ask({ message: 'How many?', schema: z.object({ count: z.number() }), within: 60_000, otherwise: { count: 1 } }),
+    });
+    const model = scriptedModel(({ messages }) => (messages.length === 1 ? [toolCall('order', {}, 'c1')] : 'Done.'));
+    const errors: unknown[] = [];
+    const agent = createAgent({ model, tools: [order] });
+    const service = createService({ agent: () => agent, onError: (thrown) => errors.push(thrown) });
+    const { handler, body, answer } = create(service);
+    const post = async (content: object) => {
+      const headers = { 'content-type': 'application/json' };
+      const request = new Request('http://service.test/', { method: 'POST', body: JSON.stringify(content), headers });
+      return (await handler(request)).text();
+    };
+    const shown = await post(body);
+    const clock = jest.spyOn(Date, 'now').mockReturnValue(Date.now() + 120_000);
     const listed = await lastValueFrom(service.runs({ owner: '', state: 'waiting' }).pipe(toArray()));
-    expect(listed.map(({ waiting }) => waiting?.map(({ id }) => id))).toEqual([['pay:0'], ['pay:0']]);
-    await answer(one);
-    expect(executed).toEqual([one]);
-    await expect(answer(one)).rejects.toMatchObject(answered);
-    await answer(other);
-    expect(executed).toEqual([one, other]);
+    expect(listed).toMatchObject([{ waiting: [{ id: 'c1/1' }] }]);
+    const id = listed[0]?.id ?? '';
+    const continued = service.continueExpired({ everyOwner: true }, () => undefined);
+    expect(await lastValueFrom(continued.pipe(toArray()))).toEqual([]);
+    const refused = { ...answered, message: expect.stringContaining('Only the client of this run') as unknown };
+    await expect(
+      lastValueFrom(service.answer(id, { results: { 'c1/1': { count: 2 } } }, { context: undefined })),
+    ).rejects.toMatchObject(refused);
+    clock.mockRestore();
+    expect(await post(answer(shown))).toContain('Done.');
+    expect(errors).toEqual([]);
   });
 });

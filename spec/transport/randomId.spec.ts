@@ -16,11 +16,4 @@ describe('followingId', () => {
   ])('the id after %s is %s', (id, following) => {
     expect(followingId(id)).toBe(following);
   });
-
-  it('the id after that of a record with a name is not that of another name', () => {
-    const names = ['10000001', '10000002', 'room-a', 'room-b', 'ffffffff', '00000000', ''];
-    const ids = names.map((name) => `thread::${name}`);
-    const following = ids.flatMap((id) => [followingId(id), followingId(id, 2), followingId(followingId(id))]);
-    expect(new Set([...ids, ...following]).size).toBe(4 * names.length);
-  });
 });
