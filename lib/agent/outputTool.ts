@@ -1,5 +1,5 @@
 import { defer, of, throwError, type Observable } from 'rxjs';
-import type { ToolCallFragment } from '../core/chunk.js';
+import { vetoReasons, type ToolCallFragment } from '../core/chunk.js';
 import { createOperator } from '../core/createOperator.js';
 import { toolsError } from '../core/errors.js';
 import type { RunEvent, RunState, TurnEvent } from '../core/event.js';
@@ -33,7 +33,7 @@ export function outputTool(typed: TypedTurn): Observable<RunEvent> {
     return modelTurn(state, withReturnTool(withoutReturned(context), returnTool(schema, returned)), true).pipe(
       showOutput(isWrapped(toJsonSchema(schema, 'The output')), context.options.fragments ?? false, returned),
       replaceTurnEvent((turn, messages) =>
-        returned.result
+        returned.result && !vetoReasons.has(turn.finishReason)
           ? of<RunEvent>({ ...turn, finishReason: 'stop', next: null, output: returned.result.value })
           : withoutResult(typed, turn, messages),
       ),

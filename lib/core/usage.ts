@@ -52,10 +52,11 @@ export function addUsage(a: Counts | undefined, b: Counts | undefined): Usage {
 
 /**
  * Tools, models and servers report anything: with NaN, less than 0, or a total that is less than its parts, no budget
- * would end a run.
+ * would end a run; and a sum that is no finite number would stay so.
  */
 export function validUsage(usage: Usage | undefined): Usage {
-  const entries = Object.entries({ ...usage }).filter(([, tokens]) => tokens >= 0 && Number.isFinite(tokens));
+  const isValid = (tokens: number) => Number.isFinite(tokens) && tokens >= 0 && tokens <= Number.MAX_SAFE_INTEGER;
+  const entries = Object.entries({ ...usage }).filter(([, tokens]) => isValid(tokens));
   const valid: Usage = Object.fromEntries(entries);
   const { input = 0, output = 0, total } = usageOf(valid);
   if (usage?.total === undefined || total === undefined) return valid;

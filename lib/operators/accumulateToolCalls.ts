@@ -1,9 +1,8 @@
 import type { OperatorFunction, Subscriber } from 'rxjs';
-import { vetoReasons, type FinishChunk, type ToolCallFragment } from '../core/chunk.js';
+import type { FinishChunk, ToolCallFragment } from '../core/chunk.js';
 import { createOperator, type OperatorHandlers } from '../core/createOperator.js';
 import type { StreamEvent, ToolCallEvent, RunEvent } from '../core/event.js';
 import { asKnownEvent } from '../core/eventGuards.js';
-import { cutCalls } from './accumulate/cutCalls.js';
 import { ToolCallAccumulator, type AccumulateOptions } from './accumulate/accumulator.js';
 import type { OfType } from '../core/typesOf.js';
 
@@ -15,8 +14,8 @@ import type { OfType } from '../core/typesOf.js';
  * ![](../../marbles/accumulateToolCalls.svg)
  *
  * A call is complete when the provider marks its end, or when its arguments have closed and a call opens at another
- * index; otherwise at the `finish`. If the stream ends without a `finish`, or with `length`, `contentFilter`, `error`
- * or `stopped`, incomplete calls are dropped. A `finish` of `stop` or `unspecified` in a turn with calls becomes
+ * index; otherwise at a `finish` of `stop`, `toolCalls` or `unspecified`. With another reason, and without a `finish`,
+ * incomplete calls are dropped. A `finish` of `stop` or `unspecified` in a turn with calls becomes
  * `toolCalls`. Arguments that are not a JSON object become `{ _raw, _error: 'invalid_json' }`. A call without an id
  * receives a new id, and an id that was used before is replaced. All other events pass through. `retract` discards the
  * pending calls. The cost is linear in the length of the stream, however the arguments are split into fragments.
@@ -92,7 +91,6 @@ class Accumulation implements OperatorHandlers<StreamEvent> {
 
   private finish(event: FinishChunk): void {
     const remaining = this.calls.finish(event.reason);
-    if (vetoReasons.has(event.reason)) for (const call of remaining) cutCalls.add(call);
     const becomesToolCalls =
       (this.hasCalls || remaining.length > 0) && (event.reason === 'stop' || event.reason === 'unspecified');
     this.hasCalls = false; // before anything is emitted: a handler may push the next turn into a Subject

@@ -7,7 +7,6 @@ import type { FilePart, Message, Part, SourcePart } from '../core/message.js';
 import { StringBuilder } from '../core/stringBuilder.js';
 import type { OfType } from '../core/typesOf.js';
 import { joinHalves } from '../core/wholeCharacters.js';
-import { cutCalls } from './accumulate/cutCalls.js';
 
 /**
  * Emits one message per turn, just before its `finish`.
@@ -60,7 +59,6 @@ class Consolidation implements OperatorHandlers<StreamEvent> {
       case 'toolCall': {
         this.content().addPart(known);
         const call = withoutProviderData(known);
-        if (cutCalls.has(event)) cutCalls.add(call);
         out.next(call);
         return;
       }

@@ -1,5 +1,5 @@
 import { nanoid } from 'nanoid/non-secure';
-import { vetoReasons, type FinishReason, type ToolCallFragment } from '../../core/chunk.js';
+import type { FinishReason, ToolCallFragment } from '../../core/chunk.js';
 import { optionsError } from '../../core/errors.js';
 import type { ToolCallEvent } from '../../core/event.js';
 import type { UsedIds } from '../../core/usedIds.js';
@@ -16,6 +16,9 @@ export interface AccumulateOptions {
 
 const none: readonly ToolCallEvent[] = [];
 
+/** With any other reason, the model may not have completed its last call. */
+const endsCalls: ReadonlySet<FinishReason> = new Set(['stop', 'toolCalls', 'unspecified']);
+
 /** After so many attempts, `nanoid` generates the id: a constant id must not hang. */
 const MAX_ATTEMPTS = 100;
 
@@ -24,6 +27,7 @@ class TurnCalls {
   readonly byId = new Map<string, PendingToolCall>();
   readonly byIndex = new Map<ToolCallFragment['index'], PendingToolCall>();
   readonly usedIds = new Set<string>();
+  readonly events: ToolCallEvent[] = [];
   takenCount = 0;
 
   open(index: number | string | undefined, original?: PendingToolCall): PendingToolCall {
@@ -65,6 +69,8 @@ export class ToolCallAccumulator {
   private conversationIds: UsedIds | undefined; // read at the first call
   private earlierIds: Set<string> | undefined; // ids of earlier turns of the source
   private turn: TurnCalls | undefined;
+  /** By id. Another call with such an id has another one: an answer to the retracted call is not for it. */
+  private readonly retracted = new Map<string, ToolCallEvent>();
 
   constructor({ usedIds = [], newId = nanoid }: AccumulateOptions = {}) {
     this.usedIds = usedIds;
@@ -91,7 +97,7 @@ export class ToolCallAccumulator {
 
   /** Adds the position of the call in the turn, and its name and id if they are known: long ones once. */
   label(fragment: ToolCallFragment, call: PendingToolCall): ToolCallFragment {
-    if (call.uniqueId === '' && call.id !== '') this.assignId(call);
+    if (call.uniqueId === '' && call.id !== '' && !this.retracted.has(call.id)) this.assignId(call);
     const { uniqueId: id, name, position: index, wasLabelled } = call;
     // No provider accepts a longer name. In each fragment, a long label would be quadratic.
     const shows = (label: string) => label !== '' && (label.length <= 128 || !wasLabelled);
@@ -119,29 +125,34 @@ export class ToolCallAccumulator {
   finish(reason: FinishReason): readonly ToolCallEvent[] {
     const { turn } = this;
     if (!turn) return none; // the case for nearly every turn without tools
-    const isTruncated = vetoReasons.has(reason); // an incomplete call is dropped, never repaired
+    const isTruncated = !endsCalls.has(reason); // an incomplete call is dropped, never repaired
     const remaining: ToolCallEvent[] = [];
     for (const call of turn.all.slice(turn.takenCount))
       if (call.name !== '' && (!isTruncated || call.isComplete()) && !call.isRepeat())
         remaining.push(this.toEvent(call));
-    this.retract();
+    this.turn = undefined;
+    this.retracted.clear();
     if (!this.earlierIds) this.earlierIds = turn.usedIds;
     else for (const id of turn.usedIds) this.earlierIds.add(id);
     return remaining;
   }
 
   retract(): void {
+    for (const event of this.turn?.events ?? []) this.retracted.set(event.id, event);
     this.turn = undefined;
   }
 
   private toEvent(call: PendingToolCall): ToolCallEvent {
-    if (call.uniqueId === '') this.assignId(call);
-    return call.toEvent();
+    const retracted = this.retracted.get(call.id);
+    if (call.uniqueId === '') this.assignId(call, !retracted || call.isSameAs(retracted));
+    const event = call.toEvent();
+    this.turn?.events.push(event);
+    return event;
   }
 
-  private assignId(call: PendingToolCall): void {
+  private assignId(call: PendingToolCall, canKeep = true): void {
     this.conversationIds ??= toUsedIds(typeof this.usedIds === 'function' ? this.usedIds() : this.usedIds);
-    const id = this.isNew(call.id) ? call.id : this.generateId();
+    const id = canKeep && this.isNew(call.id) ? call.id : this.generateId();
     this.turn?.usedIds.add(id);
     call.uniqueId = id;
   }

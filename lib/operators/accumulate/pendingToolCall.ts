@@ -121,6 +121,10 @@ export class PendingToolCall {
     return Object.keys(added).length === 0 || (this.isComplete() && this.isRepeatedBy(added));
   }
 
+  isSameAs({ name, arguments: args }: ToolCallEvent): boolean {
+    return name === this.name && isSameJson(args, this.parseArguments());
+  }
+
   isRepeat(): boolean {
     const { original } = this;
     if (original === undefined) return false;

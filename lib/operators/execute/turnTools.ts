@@ -1,4 +1,4 @@
-import { AsyncSubject, concat, EMPTY, from, NEVER, ReplaySubject, tap } from 'rxjs';
+import { asyncScheduler, AsyncSubject, concat, EMPTY, from, NEVER, ReplaySubject, Subscription, tap } from 'rxjs';
 import type { Observable, ObservableInput, Subscriber } from 'rxjs';
 import { MAX_ANSWERS, type Approve, type CallAnswers } from '../../core/approval.js';
 import { vetoReasons, type FinishChunk } from '../../core/chunk.js';
@@ -16,7 +16,6 @@ import { newRunId } from '../../core/runId.js';
 import type { Tool } from '../../core/tool.js';
 import { eventWithToolNames } from '../../core/toolNames.js';
 import { interruptedFinish } from '../../core/response.js';
-import { cutCalls } from '../accumulate/cutCalls.js';
 import { CallRound, type RoundObserver, type RoundSettings } from './callRound.js';
 
 export interface ExecuteToolsOptions<C = unknown> {
@@ -70,6 +69,8 @@ export class TurnTools implements OperatorHandlers<StreamEvent>, RoundObserver {
   private finish: FinishChunk | undefined;
   private isStopped = false;
   private sourceEnded = false;
+  /** The calls that `eager` begins next. */
+  private early = new Subscription();
   /** Completes when the model's message is complete, if somebody waits for it. */
   private announced: AsyncSubject<never> | undefined;
 
@@ -109,12 +110,13 @@ export class TurnTools implements OperatorHandlers<StreamEvent>, RoundObserver {
     const event = eventWithToolNames(given, this.settings.tools);
     if (isFinish(event)) {
       this.finish ??= event;
+      this.early.unsubscribe();
       return;
     }
     if (isRetract(event)) this.startOver();
     if (isToolCall(event)) this.hasCalls = true;
     if (isModelMessage(event)) this.calls.push(...toolCallsOf(event.message));
-    if (this.options.eager && isToolCall(event) && !cutCalls.has(given)) this.beginEarly(event);
+    if (this.options.eager && isToolCall(event)) this.beginEarly(event);
     else this.out.next(event);
   }
 
@@ -136,13 +138,14 @@ export class TurnTools implements OperatorHandlers<StreamEvent>, RoundObserver {
     if (!options.resumed) this.roundChanged(round); // for the checkpoint after the model's message
     this.announced?.complete();
     for (const call of calls) {
-      if (isInterrupted) round.reject(call); // `eager` has begun the others
+      if (isInterrupted && !options.resumed) round.reject(call); // `eager` has begun the others
       else round.begin(call);
     }
     round.complete();
   }
 
   unsubscribe(): void {
+    this.early.unsubscribe();
     this.round?.unsubscribe();
   }
 
@@ -167,11 +170,13 @@ export class TurnTools implements OperatorHandlers<StreamEvent>, RoundObserver {
     this.endTurn(this.isStopped && calls.length > 0 ? stoppedFinish(finish) : finish);
   }
 
+  /** Begins a call when all that has arrived with it is read: the response may have been cut, or have failed. */
   private beginEarly(call: ToolCallEvent): void {
     // Before the event is emitted: a handler may push a `retract` into the source, which starts another round.
+    const { early } = this;
     const round = this.currentRound();
     this.out.next(call);
-    if (!this.isStopped) round.begin(call);
+    early.add(asyncScheduler.schedule(() => this.isStopped || round.begin(call)));
   }
 
   private currentRound(): CallRound {
@@ -187,7 +192,8 @@ export class TurnTools implements OperatorHandlers<StreamEvent>, RoundObserver {
     const { finish } = this;
     this.finish = undefined;
     this.calls = [];
-    this.round?.unsubscribe();
+    this.unsubscribe();
+    this.early = new Subscription();
     if (this.hasCalls) this.settings = { ...this.settings, answers: laterAnswers(this.settings.answers) };
     this.hasCalls = false;
     this.round = undefined;

@@ -1,5 +1,5 @@
 import type { ToolCallFragment } from '../../core/chunk.js';
-import { tryParseJson } from '../../core/json/json.js';
+import { objectOrEmpty, tryParseJson } from '../../core/json/json.js';
 import type { ProviderData } from '../../core/providerPart.js';
 import type { SdkPartOf } from './openStream.js';
 
@@ -36,8 +36,8 @@ export function createCallDecoder(
     complete({ toolCallId: id, toolName: name, input }, data) {
       const missing = missingInput(openInputs.get(id) ?? '', input);
       openInputs.delete(id);
-      // Even a call that was truncated by the token limit has a `tool-call`.
-      const isComplete = input.trim() === '' || tryParseJson(input) !== undefined;
+      // Even a call that was truncated by the token limit has a `tool-call`, also before its arguments.
+      const isComplete = Object.keys(objectOrEmpty(tryParseJson(input))).length > 0;
       emit({
         index: id,
         id,

@@ -1,4 +1,4 @@
-import { vetoReasons, type Chunk, type FinishReason } from '../../core/chunk.js';
+import type { Chunk, FinishReason } from '../../core/chunk.js';
 import { isJsonObject, nonEmptyString, type JsonObject, type JsonValue } from '../../core/json/json.js';
 import type { Usage } from '../../core/usage.js';
 import type { Decoder } from '../../protocol/wire.js';
@@ -47,10 +47,10 @@ class ChatCompletionsDecoder implements Decoder {
 
   end(terminal: boolean): void {
     const { emitter, deltas, cost } = this;
-    const reason = emitter.finishReason(terminal);
-    deltas.end(vetoReasons.has(reason));
+    const reason = this.finalReason(emitter.finishReason(terminal));
+    deltas.end(reason === 'stop' || reason === 'toolCalls'); // a text without its own end may be cut
     if (cost !== undefined) emitter.emit({ type: 'metadata', metadata: { cost } });
-    emitter.emitFinish(this.finalReason(reason));
+    emitter.emitFinish(reason);
   }
 
   usage(): Usage | undefined {

@@ -91,8 +91,8 @@ export class DeltaDecoder {
     this.emittedKeys.add(key); // the same source without its passage would add nothing
   }
 
-  end(isTruncated: boolean): void {
-    if (!isTruncated) this.calls.end();
+  end(isComplete: boolean): void {
+    if (isComplete) this.calls.end();
     const file = this.audio?.file();
     if (file) this.emitFile(file);
     const { data } = this.unknown;

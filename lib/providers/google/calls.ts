@@ -42,8 +42,13 @@ export class CallDecoder {
     } else if (fields.id !== undefined || hasContent(fields)) this.start(fields, data);
   }
 
+  /** Whether a call has not been completed: the API has announced more of it. */
+  get hasOpenCall(): boolean {
+    return this.openCall?.sawWillContinue === true;
+  }
+
   end(truncated: boolean): void {
-    if (!truncated) this.close();
+    if (!truncated && !this.hasOpenCall) this.close();
   }
 
   private start(fields: CallFields, data: JsonObject): void {

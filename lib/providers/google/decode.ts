@@ -49,7 +49,7 @@ class GoogleDecoder implements Decoder {
   end(terminal: boolean): void {
     const { emitter, grounding } = this;
     const reason = emitter.finishReason(terminal);
-    this.parts.end(vetoReasons.has(reason)); // the last call may be incomplete
+    const isComplete = this.parts.end(vetoReasons.has(reason)); // the last call may be incomplete
     this.reports.end(grounding);
     if (reason === 'paused' && this.continuationToken !== undefined)
       emitter.emit({ type: 'provider', provider, data: { continuationToken: this.continuationToken } });
@@ -57,7 +57,7 @@ class GoogleDecoder implements Decoder {
     if (Object.keys(metadata).length > 0) emitter.emit({ type: 'metadata', metadata: { ...metadata } });
     emitter.setUsage(this.usage());
     // With `stop`, the run would end as if the model had asked for nothing.
-    emitter.emitFinish(this.reports.hasUnknownCall && reason === 'stop' ? 'other' : undefined);
+    emitter.emitFinish((this.reports.hasUnknownCall || !isComplete) && reason === 'stop' ? 'other' : undefined);
   }
 
   usage(): Usage {

@@ -34,8 +34,10 @@ export class PartDecoder {
     }
   }
 
-  end(truncated: boolean): void {
+  /** Whether all calls are complete. */
+  end(truncated: boolean): boolean {
     this.calls?.end(truncated);
+    return this.calls?.hasOpenCall !== true;
   }
 
   private addThought(text: string, part: JsonObject, signature: string | undefined): void {

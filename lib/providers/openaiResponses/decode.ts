@@ -109,7 +109,8 @@ class ResponsesDecoder implements Decoder {
     output.addFinalOutput(response['output'], status !== 'completed');
     if (status === 'failed' || status === 'cancelled') throw createResponseError(status, response);
     const finish = readFinish(status, response, output.content.hasCalls, output.unknownCall());
-    const { reason, rawReason } = status === reported ? finish : cutFinish;
+    const hasCutCall = status === 'completed' && output.items.all.some((item) => item.isCut);
+    const { reason, rawReason } = status === reported && !hasCutCall ? finish : cutFinish;
     emitter.setFinishReason(output.content.isRefused ? 'contentFilter' : reason, rawReason);
   }
 

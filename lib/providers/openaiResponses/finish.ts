@@ -15,7 +15,10 @@ export const endEvents: ReadonlyMap<unknown, string> = new Map([
 ]);
 const endStatuses: ReadonlySet<unknown> = new Set(['completed', 'incomplete', 'failed', 'cancelled']);
 
-/** `IncompleteDetails` (SDK openai 7.57). `steered`: the server continues by itself, so no request follows. */
+/**
+ * `IncompleteDetails` (SDK openai 7.57). `steered`: the server continues by itself, so no request follows. Any other
+ * reason, or none, is that of a response that was cut.
+ */
 const finishReasons: ReadonlyMap<string | undefined, FinishReason> = new Map([
   ['max_output_tokens', 'length'],
   ['max_tokens', 'length'],
@@ -41,7 +44,7 @@ export function readFinish(
     return { reason: 'other', rawReason: unknownCall };
   if (status === 'completed') return { reason: hasCalls ? 'toolCalls' : 'stop', rawReason: status };
   const rawReason = nonEmptyString(objectOrEmpty(response['incomplete_details'])['reason']);
-  return { reason: finishReasons.get(rawReason) ?? 'other', rawReason: rawReason ?? status };
+  return { reason: finishReasons.get(rawReason) ?? 'length', rawReason: rawReason ?? status };
 }
 
 export function createResponseError(status: string, response: JsonObject): RivuletError {

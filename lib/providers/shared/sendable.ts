@@ -63,7 +63,9 @@ export function normalizeFiles(message: Message): Message {
   const isEmpty = (part: Part) => part.type === 'text' && part.text === '';
   const hasFile = message.parts.some(({ type }) => type === 'file');
   const kept = hasFile && message.parts.some(isEmpty) ? message.parts.filter((part) => !isEmpty(part)) : message.parts;
-  const parts = mapChanged(kept, normalizePart);
+  // What a user sends is an error; the file of a model would fail each later request.
+  const isAnswer = message.role === 'model';
+  const parts = mapChanged(kept, (part) => (isAnswer ? normalizeAnswerPart(part) : normalizePart(part)));
   return parts === message.parts ? message : { ...message, parts };
 }
 
@@ -75,6 +77,14 @@ function normalizePart(part: Part): Part {
     ? mapChanged(result as readonly JsonValue[], normalizeItem)
     : normalizeItem(result);
   return normalized === result ? part : { ...part, result: normalized };
+}
+
+function normalizeAnswerPart(part: Part): Part {
+  try {
+    return normalizePart(part);
+  } catch (error) {
+    return { type: 'text', text: `[${(error as Error).message}]` };
+  }
 }
 
 function normalizeItem(item: JsonValue): JsonValue {
