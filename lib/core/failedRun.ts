@@ -5,7 +5,10 @@ import type { Usage } from './usage.js';
 
 /** The content and the usage of a run when it failed. */
 export interface FailedRun {
-  /** The complete messages that the run had added, and the results of the calls of the last one that had ended. */
+  /**
+   * The complete messages that the run had added, and the results of the calls of the last one that had ended. Of a
+   * response that broke off, the calls that `eagerTools` had begun.
+   */
   readonly messages: readonly Message[];
   /** The text of the failed turn that is in no message, without the prefix of `prefixAfterTools`. */
   readonly partialText: string;

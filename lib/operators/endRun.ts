@@ -18,10 +18,12 @@ import { finiteNumber, omitUndefined } from '../core/json/json.js';
 import { toJson } from '../core/json/toJson.js';
 import {
   answerOf,
+  modelMessage,
   toolCallsOf,
   unfinishedResult,
   userMessage,
   type Message,
+  type ToolCallPart,
   type ToolResultPart,
 } from '../core/message.js';
 import { usageOfError } from '../core/usageOfError.js';
@@ -83,6 +85,9 @@ class RunEnd implements OperatorHandlers<StreamEvent> {
   private readonly run: RunContent;
   private usage: Usage;
   private readonly results: Map<string, ToolResultPart>;
+  /** The calls of a response that has not ended, which `eagerTools` may have begun. */
+  private early: ToolCallPart[] = [];
+  private readonly started = new Set<string>();
   private last: TurnEvent | undefined;
   private waiting: OpenCalls | undefined;
 
@@ -108,14 +113,22 @@ class RunEnd implements OperatorHandlers<StreamEvent> {
       case 'thinking':
         run.turn.addThinking(known.text);
         break;
+      case 'toolCall':
+        this.early.push(known);
+        break;
+      case 'toolStart':
+        this.started.add(known.id);
+        break;
       case 'message':
         run.turn.addMessage(known.message);
+        this.early = [];
         break;
       case 'metadata':
         run.turn.metadata.add(known.metadata);
         break;
       case 'retract':
         run.retract(known.usage);
+        this.early = [];
         break;
       case 'toolResult':
         this.results.set(known.id, known);
@@ -139,7 +152,9 @@ class RunEnd implements OperatorHandlers<StreamEvent> {
 
   error(thrown: unknown): void {
     const { run, last, state, options } = this;
-    const { messages, text, thinking } = run.copy();
+    const { messages: complete, text, thinking } = run.copy();
+    const begun = this.early.filter(({ id }) => this.started.has(id));
+    const messages = begun.length > 0 ? [...complete, modelMessage(begun)] : complete;
     const calls = messages.slice(-1).flatMap(toolCallsOf);
     const results = calls.map((call) => this.results.get(call.id) ?? unfinishedResult(call, 'cancelled'));
     const failedRun: FailedRun = {

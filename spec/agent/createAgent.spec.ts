@@ -27,6 +27,7 @@ import { toolLoop } from '../../lib/agent/toolLoop.js';
 import type { Streams } from '../../lib/testing/marbles/runDiagram.js';
 import { typed } from '../../lib/agent/typed.js';
 import { diagram } from '../support/diagram.js';
+import { nextTask } from '../support/toolCalls.js';
 import { observe } from '../support/observe.js';
 
 const add = tool({
@@ -365,7 +366,7 @@ describe('createAgent', () => {
     ]);
   });
 
-  it('createAgent passes toolConcurrency, eagerTools and toolDeadline to the tools', () => {
+  it('createAgent passes toolConcurrency, eagerTools and toolDeadline to the tools', async () => {
     const log: string[] = [];
     const slow = tool({
       name: 'slow',
@@ -385,6 +386,7 @@ describe('createAgent', () => {
     const agent = createAgent({ model, tools: [slow], ...options, toolDeadline: Infinity });
     const { subscription } = observe(agent.stream('go'));
     ['1', '2', '3'].forEach((id) => calls.next(fragment(id)));
+    await nextTask();
     expect(log).toEqual(['start', 'start']);
     subscription.unsubscribe();
   });

@@ -104,6 +104,14 @@ describe('outputTool', () => {
     expect((await seen.events).filter(({ type }) => type === 'metadata')).toEqual([]);
   });
 
+  it.each(['length', 'contentFilter'] as const)(
+    'outputTool does not end with the result of a response that ends with %s, also if it was returned early',
+    async (reason) => {
+      const cut = [toolCall('return_result', oslo), { delay: 5 }, { type: 'finish', reason } as const];
+      await expect(run([cut], onlyTools, { eagerTools: true }).events).rejects.toMatchObject({ name: 'OutputError' });
+    },
+  );
+
   it("outputTool rejects a user's tool with the name return_result", async () => {
     const shadow = tool({ name: 'return_result', description: '', execute: () => 1 });
     await expect(run([json], onlyTools, { tools: [shadow] }).events).rejects.toMatchObject({

@@ -18,6 +18,7 @@ import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import type { Streams } from '../../lib/testing/marbles/runDiagram.js';
 import { typed } from '../../lib/agent/typed.js';
 import { diagram } from '../support/diagram.js';
+import { nextTask } from '../support/toolCalls.js';
 import { observe } from '../support/observe.js';
 
 const look = tool({ name: 'look', description: '', execute: () => 'rain' });
@@ -314,7 +315,7 @@ describe('prompts that interrupt', () => {
     expect(values.at(-1)).toMatchObject({ result: { turns: 2, finishReason: 'stop' } });
   });
 
-  it('do not interrupt eager tools: complete calls run to their end, and the prompt follows their results', () => {
+  it('do not interrupt eager tools: complete calls run to their end, and the prompt follows their results', async () => {
     const released = new Subject<string>();
     let aborted = false;
     const slow = tool({
@@ -330,6 +331,7 @@ describe('prompts that interrupt', () => {
     const prompts = new Subject<string>();
     const agent = createAgent({ model, tools: [slow, look], eagerTools: true });
     const { values } = observe(agent.stream('Hi', { prompts, ...interrupt }));
+    await nextTask();
     prompts.next('Hurry.');
     expect([aborted, model.requests.length]).toEqual([false, 1]);
     released.next('done');

@@ -19,7 +19,7 @@ import type { Streams } from '../../lib/testing/marbles/runDiagram.js';
 import { typed } from '../../lib/agent/typed.js';
 import { diagram } from '../support/diagram.js';
 import { observe } from '../support/observe.js';
-import { virtual } from '../support/toolCalls.js';
+import { nextTask, virtual } from '../support/toolCalls.js';
 
 const endless = tool({ name: 'endless', description: '', execute: () => NEVER });
 const noop = tool({ name: 'noop', description: '', execute: () => 'done' });
@@ -87,13 +87,14 @@ describe('the option stop of a run', () => {
     expect(resultOf().messages[1]?.parts).toEqual([expect.objectContaining({ id: 'c1', code: 'not_executed' })]);
   });
 
-  it('keeps the results of eager calls that have ended, and cancels those that run', () => {
+  it('keeps the results of eager calls that have ended, and cancels those that run', async () => {
     const calls = of<Chunk[]>({ ...toolCall('noop'), id: 'c1' }, { ...toolCall('endless'), id: 'c2' });
     const { stop, resultOf } = started({
       model: scriptedModel([concat(calls, NEVER)]),
       tools: [noop, endless],
       eagerTools: true,
     });
+    await nextTask();
     stop.next();
     expect(resultOf().messages[1]?.parts).toMatchObject([{ result: 'done' }, { code: 'cancelled' }]);
   });

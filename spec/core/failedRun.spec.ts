@@ -1,5 +1,5 @@
 import { describe, expect, it, jest } from '@jest/globals';
-import { NEVER, Subject, concat, of, tap, throwError } from 'rxjs';
+import { NEVER, Subject, concat, lastValueFrom, of, tap, throwError } from 'rxjs';
 import * as z from 'zod';
 import { createAgent } from '../../lib/agent/createAgent.js';
 import type { Checkpoint } from '../../lib/core/checkpoint.js';
@@ -167,6 +167,28 @@ describe('failedRunOf', () => {
   const rows = failures.flatMap(([shown, options]) =>
     settings.map(([order, setting]) => ({ shown, options, order, setting })),
   );
+
+  it('has the calls that eagerTools had begun in a response that breaks off', async () => {
+    const work = tool({ name: 'work', description: '', execute: () => NEVER });
+    const broken = { error: new Error('broken') };
+    const calls = ['look', 'work', 'look'].map((name, index) => toolCall(name, {}, `c${index + 1}`));
+    const model = scriptedModel([['I look.', ...calls.slice(0, 2), { delay: 5 }, ...calls.slice(2), broken]]);
+    const agent = createAgent({ model, tools: [look, work], eagerTools: true, toolConcurrency: 2 });
+    const thrown = await lastValueFrom(agent.stream('Hi')).catch((error: unknown) => error);
+    expect(failedRunOf(thrown)).toMatchObject({
+      messages: [
+        { role: 'model', parts: [{ id: 'c1' }, { id: 'c2' }] },
+        {
+          role: 'user',
+          parts: [
+            { id: 'c1', result: 'rain' },
+            { id: 'c2', code: 'cancelled' },
+          ],
+        },
+      ],
+      partialText: 'I look.',
+    });
+  });
 
   it.each(rows)('has the result of a call that had ended, of calls $order, when $shown', ({ options, setting }) => {
     jest.useFakeTimers();

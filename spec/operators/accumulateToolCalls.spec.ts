@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
 import { EMPTY, NEVER, Subject, concat, from, map, of, throwError } from 'rxjs';
 import type { Chunk, FinishReason, ToolCallFragment } from '../../lib/core/chunk.js';
+import { isToolCall } from '../../lib/core/eventGuards.js';
 import type { StreamEvent, ToolCallEvent } from '../../lib/core/event.js';
 import type { JsonObject } from '../../lib/core/json/json.js';
 import { accumulateToolCalls } from '../../lib/operators/accumulateToolCalls.js';
@@ -850,7 +851,7 @@ describe('accumulateToolCalls', () => {
     const complete = { index: 0, id: 'x', name: 'f', arguments: '{"a":1}' };
     const incomplete = { index: 1, id: 'y', name: 'f', arguments: '{"a":' };
 
-    it.each<FinishReason>(['length', 'contentFilter', 'error', 'stopped'])(
+    it.each<FinishReason>(['length', 'contentFilter', 'error', 'stopped', 'other', 'limit', 'paused'])(
       'a finish of %s exposes complete calls only',
       (reason) => {
         expect(callsOf([complete, incomplete], reason)).toEqual([['f', { a: 1 }, 'x']]);
@@ -1049,6 +1050,22 @@ describe('accumulateToolCalls', () => {
       expect(ids([call, finish(), call, finish()])).toEqual(['x', 'new']);
       expect(ids([call, finish(), { ...call, id: 'y' }, finish(), call, finish()])).toEqual(['x', 'y', 'new']);
       expect(ids([{ ...call, done: true }, { type: 'retract' }, call, finish()])).toEqual(['x', 'x']);
+    });
+
+    it.each<[string, Partial<ToolCallFragment>, boolean]>([
+      ['the same call', { arguments: '{"b":2,"a":1}' }, true],
+      ['other arguments', { arguments: '{"a":9}' }, false],
+      ['another tool', { name: 'g' }, false],
+    ])('an id of a retracted call is kept only for the same call: %s', (_, fields, isKept) => {
+      const first: ToolCallFragment = { ...call, arguments: '{"a":1,"b":2}', done: true };
+      const again = { ...first, ...fields };
+      for (const fragments of [false, true]) {
+        const source = from<Chunk[]>([first, { type: 'retract' }, again, { type: 'retract' }, again, finish()]);
+        const { values } = observe(source.pipe(accumulateToolCalls({ fragments, newId: () => 'new' })));
+        const labels = values.filter(({ type }) => type === 'toolCallFragment');
+        expect(values.filter(isToolCall).map(({ id }) => id)).toEqual(isKept ? ['x', 'x', 'x'] : ['x', 'new', 'new']);
+        expect(labels.map((label) => 'id' in label)).toEqual(fragments ? [true, false, false] : []);
+      }
     });
 
     it('a one-shot iterable of usedIds applies to all turns and after retract', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it, jest } from '@jest/globals';
-import { EMPTY, NEVER, Subject, from, of, timer } from 'rxjs';
+import { BehaviorSubject, EMPTY, NEVER, Subject, of, timer } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { createAgent } from '../../lib/agent/createAgent.js';
 import type { Approve, WaitingCall } from '../../lib/core/approval.js';
@@ -16,7 +16,7 @@ import type { ExecuteToolsOptions } from '../../lib/operators/executeTools.js';
 import { inVirtualTime, scriptedModel } from '../../lib/testing/index.js';
 import { agentTool } from '../../lib/tools/agentTool.js';
 import { observe } from '../support/observe.js';
-import { anyTool, callOf, finishOf, messageOf, turnOf } from '../support/toolCalls.js';
+import { anyTool, callOf, finishOf, messageOf, nextTask, turnOf } from '../support/toolCalls.js';
 
 const inner: WaitingCall = { id: 'x', name: 'pay', arguments: { amount: 5 } };
 const asked: WaitingCall = { ...inner, id: 'id-ask/x', path: ['id-ask', 'x'] };
@@ -383,14 +383,16 @@ describe('executeTools with the option resumed', () => {
 });
 
 describe('executeTools with eager, in a response that a prompt has interrupted', () => {
-  it('executeTools lets the calls end that have begun, and answers the others as not executed', () => {
+  it('executeTools lets the calls end that have begun, and answers the others as not executed', async () => {
     const output = new Subject<string>();
     const slowly = anyTool('slow', () => output);
     const [a, b] = [callOf('slow', {}, 'a'), callOf('slow', {}, 'b')];
     const finish: StreamEvent = { ...finishOf('stopped'), ...{ rawReason: 'prompt' } };
-    const { values, completed } = observe(
-      from<StreamEvent[]>([a, messageOf(a, b), finish]).pipe(executeTools([slowly], { eager: true })),
-    );
+    const source = new BehaviorSubject<StreamEvent>(a);
+    const { values, completed } = observe(source.pipe(executeTools([slowly], { eager: true })));
+    await nextTask();
+    for (const event of [messageOf(a, b), finish]) source.next(event);
+    source.complete();
     expect(completed).toBe(false);
     output.next('done');
     output.complete();

@@ -1,17 +1,20 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import {
+  BehaviorSubject,
   EMPTY,
   NEVER,
   Observable,
   Subject,
   asyncScheduler,
   concat,
+  concatMap,
   finalize,
   from,
   map,
   of,
   take,
   throwError,
+  timer,
 } from 'rxjs';
 import type { Chunk, FinishReason } from '../../lib/core/chunk.js';
 import type { TurnMessageEvent, StreamEvent } from '../../lib/core/event.js';
@@ -29,7 +32,17 @@ import type { Streams } from '../../lib/testing/marbles/runDiagram.js';
 import { diagram } from '../support/diagram.js';
 import { operatorContract } from '../../lib/testing/operatorContract.js';
 import { observe } from '../support/observe.js';
-import { anyTool, callOf, finishOf, messageOf, runCalls, turnOf, virtual } from '../support/toolCalls.js';
+import {
+  anyTool,
+  apart,
+  callOf,
+  finishOf,
+  messageOf,
+  nextTask,
+  runCalls,
+  turnOf,
+  virtual,
+} from '../support/toolCalls.js';
 
 const types = (events: readonly StreamEvent[]) => events.map(({ type }) => type);
 const resultNames = (events: readonly StreamEvent[]) => events.filter(isToolResult).map(({ name }) => name);
@@ -209,39 +222,42 @@ describe('executeTools', () => {
       expect(types(values)).toEqual(['message', 'retract', 'finish']);
     });
 
-    it('executeTools runs the same id again after retract', () => {
-      const execute = jest.fn(() => execute.mock.calls.length);
-      const f = callOf('f');
-      const attempt: StreamEvent[] = [f, messageOf(f)];
-      const { values } = observe(
-        from<StreamEvent[]>([...attempt, { type: 'retract' }, ...attempt, finishOf()]).pipe(
-          executeTools([anyTool('f', execute)], { eager }),
-        ),
-      );
-      expect(execute).toHaveBeenCalledTimes(eager ? 2 : 1);
-      expect(values.at(-2)).toMatchObject({ message: { parts: [{ id: 'id-f', result: eager ? 2 : 1 }] } });
-    });
+    it('executeTools runs the same id again after retract', () =>
+      virtual(({ flush }) => {
+        const execute = jest.fn(() => execute.mock.calls.length);
+        const f = callOf('f');
+        const attempt: StreamEvent[] = [f, messageOf(f)];
+        const { values } = observe(
+          apart(...attempt, { type: 'retract' }, ...attempt, finishOf()).pipe(
+            executeTools([anyTool('f', execute)], { eager }),
+          ),
+        );
+        flush();
+        expect(execute).toHaveBeenCalledTimes(eager ? 2 : 1);
+        expect(values.at(-2)).toMatchObject({ message: { parts: [{ id: 'id-f', result: eager ? 2 : 1 }] } });
+      }));
 
     it.each([
       ['a completion without finish', EMPTY, undefined],
       ['an error', throwError(() => new Error('reset')), new Error('reset')],
-    ])('executeTools emits no result on %s, and unsubscribes running tools', (_, end, failure) => {
-      const never = new Subject<number>();
-      const slow = callOf('slow');
-      const observed = observe(
-        concat(of<StreamEvent[]>(slow, messageOf(slow)), end).pipe(
-          executeTools([anyTool('slow', () => never)], { eager }),
-        ),
-      );
-      expect(observed.values).toEqual([
-        slow,
-        ...(eager ? [expect.objectContaining({ type: 'toolStart' })] : []),
-        messageOf(slow),
-      ]);
-      expect(observed.error).toEqual(failure);
-      expect(observed.completed).toBe(failure === undefined);
-      expect(never.observed).toBe(false);
-    });
+    ])('executeTools emits no result on %s, and unsubscribes running tools', (_, end, failure) =>
+      virtual(({ flush }) => {
+        const never = new Subject<number>();
+        const slow = callOf('slow');
+        const observed = observe(
+          concat(apart(slow, messageOf(slow)), end).pipe(executeTools([anyTool('slow', () => never)], { eager })),
+        );
+        flush();
+        expect(observed.values).toEqual([
+          slow,
+          ...(eager ? [expect.objectContaining({ type: 'toolStart' })] : []),
+          messageOf(slow),
+        ]);
+        expect(observed.error).toEqual(failure);
+        expect(observed.completed).toBe(failure === undefined);
+        expect(never.observed).toBe(false);
+      }),
+    );
 
     it.each(vetoes)('executeTools executes no call of a message that ends with %s', (reason) => {
       const execute = jest.fn(() => 1);
@@ -291,38 +307,57 @@ describe('executeTools', () => {
   });
 
   describe('eager', () => {
+    const isCut = (reason: FinishReason) => (vetoes as readonly FinishReason[]).includes(reason);
     it.each(
-      (['stop', 'toolCalls', ...vetoes] as const).flatMap((reason) => [
-        { reason, providerData: undefined },
-        { reason, providerData: { openai: { itemId: 'i' } } },
-      ]),
+      (['stop', 'toolCalls', ...vetoes] as const).flatMap((reason) => [true, false].map((done) => ({ reason, done }))),
     )(
-      'executeTools with eager starts no call that ends only with a response that was cut: $reason, $providerData',
-      ({ reason, providerData }) => {
-        const execute = jest.fn(() => 1);
-        const fragments = ['c1', 'c2'].map((id, index): Chunk => ({
-          ...{ type: 'toolCallFragment', index, id, name: 'f', arguments: '{"x":1}' },
-          ...(providerData && { providerData }),
-        }));
+      'executeTools with eager starts no call that has arrived with the end of a response that was cut: $reason, done $done',
+      ({ reason, done }) =>
+        virtual(({ flush }) => {
+          const execute = jest.fn(() => 1);
+          const fragments = ['c1', 'c2', 'c3'].map((id, index): Chunk => ({
+            ...{ type: 'toolCallFragment', index, id, name: 'f', arguments: '{"x":1}' },
+            ...(done && { done }),
+          }));
+          const { values } = observe(
+            concat(
+              apart(...fragments.slice(0, 1)),
+              of<Chunk[]>(...fragments.slice(1), { type: 'finish', reason }),
+            ).pipe(
+              map((event) => ({ ...event })), // an operator of the user
+              accumulateToolCalls(),
+              consolidate(),
+              executeTools([anyTool('f', execute)], { eager: true }),
+            ),
+          );
+          flush();
+          const executed = isCut(reason) ? 0 : 3;
+          expect(execute).toHaveBeenCalledTimes(executed);
+          expect(values.filter(isToolResult).map(({ code }) => code)).toEqual(
+            Array.from({ length: 3 }, () => (isCut(reason) ? 'not_executed' : undefined)),
+          );
+        }),
+    );
+
+    it.each(vetoes)('executeTools with eager has run a call that ended before a response that ends with %s', (reason) =>
+      virtual(({ flush }) => {
+        const [one, two] = [callOf('f', {}, 'c1'), callOf('f', {}, 'c2')];
         const { values } = observe(
-          from<Chunk[]>([...fragments, { type: 'finish', reason }]).pipe(
-            accumulateToolCalls(),
-            consolidate(),
-            executeTools([anyTool('f', execute)], { eager: true }),
+          concat(apart(one), timer(1).pipe(concatMap(() => [two, messageOf(one, two), finishOf(reason)]))).pipe(
+            executeTools([anyTool('f', () => 1)], { eager: true }),
           ),
         );
-        const isCut = (vetoes as readonly FinishReason[]).includes(reason);
-        expect(execute).toHaveBeenCalledTimes(isCut ? 1 : 2); // the second call ends the first one
+        flush();
         expect(values.filter(isToolResult).map(({ id, code }) => [id, code])).toEqual([
           ['c1', undefined],
-          ['c2', isCut ? 'not_executed' : undefined],
+          ['c2', 'not_executed'],
         ]);
-      },
+      }),
     );
 
     it.each(vetoes)(
       'executeTools with eager keeps results and cancels running calls when the model ends with %s',
-      (reason) => {
+      async (reason) => {
         const running = new Subject<string>();
         let signal: AbortSignal | undefined;
         const waiting = jest.fn(() => 1);
@@ -338,6 +373,7 @@ describe('executeTools', () => {
         const { values } = observe(source.pipe(executeTools(tools, { eager: true })));
         const calls = ['quick', 'slow', 'waiting'].map((name) => callOf(name));
         calls.forEach((call) => source.next(call));
+        await nextTask();
         running.next('half');
         source.next(messageOf(...calls, callOf('late')));
         source.next(finishOf(reason));
@@ -368,11 +404,12 @@ describe('executeTools', () => {
       },
     );
 
-    it('executeTools with eager unsubscribes a running tool on retract', () => {
+    it('executeTools with eager unsubscribes a running tool on retract', async () => {
       const slow = new Subject<number>();
       const source = new Subject<StreamEvent>();
       const { values } = observe(source.pipe(executeTools([anyTool('slow', () => slow)], { eager: true })));
       source.next(callOf('slow'));
+      await nextTask();
       expect(slow.observed).toBe(true);
       source.next({ type: 'retract' });
       expect(slow.observed).toBe(false);
@@ -382,29 +419,34 @@ describe('executeTools', () => {
     });
   });
 
-  it('executeTools with eager tears down a running tool before it completes without a finish', () => {
+  it('executeTools with eager tears down a running tool before it completes without a finish', async () => {
     const order: string[] = [];
     const slow = NEVER.pipe(finalize(() => order.push('torn down')));
-    of(callOf('slow'))
+    const source = new BehaviorSubject(callOf('slow'));
+    source
       .pipe(executeTools([anyTool('slow', () => slow)], { eager: true }))
       .subscribe({ complete: () => order.push('complete') });
+    await nextTask();
+    source.complete();
     expect(order).toEqual(['torn down', 'complete']);
   });
 
-  it('executeTools with eager waits for a call that no message contains, and emits no message without results', () => {
+  it('executeTools with eager waits for a call that no message contains, and emits no message without results', async () => {
     const output = new Subject<string>();
+    const source = new BehaviorSubject<StreamEvent>(callOf('slow'));
     const { values } = observe(
-      from<StreamEvent[]>([callOf('slow'), finishOf()]).pipe(
-        executeTools([anyTool('slow', () => output)], { eager: true, checkpoints: true }),
-      ),
+      source.pipe(executeTools([anyTool('slow', () => output)], { eager: true, checkpoints: true })),
     );
+    await nextTask();
     expect(types(values)).toEqual(['toolCall', 'toolStart']);
+    source.next(finishOf());
+    source.complete();
     output.next('done');
     output.complete();
     expect(types(values)).toEqual(['toolCall', 'toolStart', 'toolResult', 'finish']);
   });
 
-  it('executeTools with eager reports no open calls until the response has ended', () => {
+  it('executeTools with eager reports no open calls until the response has ended', async () => {
     const source = new Subject<StreamEvent>();
     const outputs = { a: new Subject<string>(), b: new Subject<string>() };
     const calls = [callOf('f', {}, 'a'), callOf('f', {}, 'b')];
@@ -413,6 +455,7 @@ describe('executeTools', () => {
       source.pipe(executeTools([f], { eager: true, checkpoints: true, concurrency: Infinity })),
     );
     for (const call of calls) source.next(call);
+    await nextTask();
     outputs.a.complete();
     source.next(messageOf(...calls));
     source.next(finishOf());
@@ -435,9 +478,13 @@ describe('executeTools', () => {
       expect(values.at(-1)).toEqual(finishOf());
     });
 
-    it('executeTools with eager emits not_executed for 2,000 calls after it when the model ends with length', () => {
-      const source = from<StreamEvent[]>([...calls, messageOf(...calls), finishOf('length')]);
+    it('executeTools with eager emits not_executed for 2,000 calls after it when the model ends with length', async () => {
+      const source = new Subject<StreamEvent>();
       const { values } = observe(source.pipe(executeTools(tools(NEVER), { eager: true })));
+      for (const call of calls) source.next(call);
+      await nextTask();
+      for (const event of [messageOf(...calls), finishOf('length')]) source.next(event);
+      source.complete();
       const codes = values.filter(isToolResult).map(({ code }) => code);
       expect(codes).toEqual(['cancelled', ...Array.from({ length: 2000 }, () => 'not_executed')]);
     });
@@ -607,14 +654,16 @@ describe('the option stop of executeTools', () => {
     expect(values.at(-1)).toEqual(finishOf('length'));
   });
 
-  it('starts no eager call after the stop, also after a retract', () => {
+  it('starts no eager call after the stop, also after a retract', async () => {
     const stop = new Subject<void>();
     const source = new Subject<StreamEvent>();
     const log = observe(source.pipe(executeTools([never], { stop, eager: true })));
     source.next(callOf('never', {}, 'a'));
+    await nextTask();
     stop.next();
     source.next({ type: 'retract' });
     source.next(callOf('never', {}, 'b'));
+    await nextTask();
     expect(log.values.filter(({ type }) => type === 'toolStart')).toHaveLength(1);
   });
 

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import {
+  BehaviorSubject,
   EMPTY,
   NEVER,
   Observable,
@@ -26,7 +27,7 @@ import type { ExecuteToolsOptions } from '../../lib/operators/executeTools.js';
 import type { Streams } from '../../lib/testing/marbles/runDiagram.js';
 import { diagram } from '../support/diagram.js';
 import { observe } from '../support/observe.js';
-import { anyTool, callOf, finishOf, messageOf, turnOf, virtual } from '../support/toolCalls.js';
+import { anyTool, callOf, finishOf, messageOf, nextTask, turnOf, virtual } from '../support/toolCalls.js';
 
 const schema = z.object({ amount: z.number().max(100) });
 const payTool = (execute: (args: { amount: number }) => unknown, needsApproval: NeedsApproval = true): Tool =>
@@ -328,11 +329,12 @@ describe('executeTools with an approval', () => {
     expect(values.at(-2)).toMatchObject({ message: { parts: [{ name: 'a' }, { name: 'b' }] } }); // in their order
   });
 
-  it('executeTools with eager asks as soon as the call is complete', () => {
+  it('executeTools with eager asks as soon as the call is complete', async () => {
     const source = new Subject<StreamEvent>();
     const approve = jest.fn(decide({ approve: true }));
     const { values } = observe(source.pipe(executeTools([payTool(() => 1)], { approve, eager: true })));
     source.next(payCall);
+    await nextTask();
     expect(approve).toHaveBeenCalledTimes(1);
     source.next(messageOf(payCall));
     source.next(finishOf());
@@ -351,7 +353,7 @@ describe('executeTools with an approval', () => {
 
   it.each(['length', 'contentFilter', 'error', 'stopped'] as const)(
     'executeTools does not ask in a turn that ends with %s, and with eager cancels an open decision',
-    (reason) => {
+    async (reason) => {
       const approve = jest.fn(() => NEVER);
       const late = observe(
         of(messageOf(payCall), finishOf(reason)).pipe(executeTools([payTool(() => 1)], { approve })),
@@ -360,9 +362,12 @@ describe('executeTools with an approval', () => {
       expect(resultOf(late.values)).toMatchObject({ code: 'not_executed' });
       const events = [payCall, messageOf(payCall), finishOf(reason)];
       const open = new Subject<Decision>();
-      const eager = observe(
-        from<StreamEvent[]>(events).pipe(executeTools([payTool(() => 1)], { approve: () => open, eager: true })),
-      );
+      const source = new BehaviorSubject<StreamEvent>(payCall);
+      const eager = observe(source.pipe(executeTools([payTool(() => 1)], { approve: () => open, eager: true })));
+      await nextTask();
+      expect(open.observed).toBe(true);
+      for (const event of events.slice(1)) source.next(event);
+      source.complete();
       expect(open.observed).toBe(false);
       expect(resultOf(eager.values)).toMatchObject({ code: 'cancelled' });
       expect(names(eager.values).at(-1)).toBe('finish');
@@ -461,12 +466,13 @@ describe('executeTools with an approval', () => {
     expect(names(events)).toEqual(['message', 'toolWaiting pay']);
   });
 
-  it('executeTools leaves an open decision on retract, and asks again for the new call', () => {
+  it('executeTools leaves an open decision on retract, and asks again for the new call', async () => {
     const source = new Subject<StreamEvent>();
     const open: Subject<Decision>[] = [];
     const approve = () => (open.push(new Subject<Decision>()), open.at(-1) ?? EMPTY);
     const { values } = observe(source.pipe(executeTools([payTool(() => 1)], { approve, eager: true })));
     source.next(payCall);
+    await nextTask();
     source.next({ type: 'retract' });
     expect(open[0]?.observed).toBe(false);
     source.next(payCall);

@@ -88,10 +88,11 @@ describe('observeRun', () => {
       'toolEnd 1 call_1_1 completed 30 ms',
       'toolEnd 1 call_1_2 completed 30 ms',
     ]);
+    // The second call has arrived with the end of the response.
     expect(tools({ eagerTools: true })).toEqual([
       'toolStart 1 call_1_1',
-      'toolStart 1 call_1_2',
       'requestEnd 1 completed 10 ms 0',
+      'toolStart 1 call_1_2',
       'toolEnd 1 call_1_1 completed 30 ms',
       'toolEnd 1 call_1_2 completed 30 ms',
     ]);

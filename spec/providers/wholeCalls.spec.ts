@@ -6,6 +6,7 @@ import { google } from '../../lib/providers/google/google.js';
 import { mistral } from '../../lib/providers/mistral.js';
 import { ollama } from '../../lib/providers/ollama/ollama.js';
 import { openaiChat } from '../../lib/providers/openaiChat.js';
+import { nextTask } from '../support/toolCalls.js';
 
 const sse = (...frames: unknown[]) =>
   frames.map((frame) => `data: ${typeof frame === 'string' ? frame : JSON.stringify(frame)}\n\n`).join('');
@@ -48,7 +49,16 @@ const bodies: Record<string, [create: typeof openaiChat, body: string, type: str
 describe('calls that arrive complete', () => {
   it.each(Object.keys(bodies))('%s: an eager tool starts when its call is complete, and once', async (name) => {
     const [create, body, type, isEager] = bodies[name] ?? [openaiChat, '', '', false];
-    const fetch = async () => new Response(body, { headers: { 'content-type': type } });
+    const lines = body.split(/(?<=\n)/);
+    const stream = new ReadableStream<Uint8Array>({
+      async pull(controller) {
+        await nextTask(); // each line arrives by itself
+        const line = lines.shift();
+        if (line === undefined) controller.close();
+        else controller.enqueue(new TextEncoder().encode(line));
+      },
+    });
+    const fetch = async () => new Response(stream, { headers: { 'content-type': type } });
     const received: unknown[] = [];
     const parameters = { type: 'object', properties: { a: { type: 'number' } } } as const;
     const look = tool({ name: 'look', description: 'Looks.', parameters, execute: (args) => received.push(args) });

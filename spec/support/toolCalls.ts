@@ -1,4 +1,4 @@
-import { of } from 'rxjs';
+import { concatMap, delay, from, of } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import { expect } from '@jest/globals';
 import type { Chunk, FinishReason } from '../../lib/core/chunk.js';
@@ -56,6 +56,13 @@ export async function runCalls(tools: readonly Tool[], calls: readonly ToolCallE
     .map(({ error, result, code }) => (error === undefined ? { result } : { error, code }));
   return { events, answers };
 }
+
+/** Events in frames of their own: `eager` begins a call when all that has arrived with it is read. */
+export const apart = (...events: readonly StreamEvent[]) =>
+  from(events).pipe(concatMap((event) => of(event).pipe(delay(1))));
+
+/** What is read in one go is read. */
+export const nextTask = () => new Promise((resolve) => setTimeout(resolve));
 
 /** Runs a test in virtual time. */
 export const virtual = (test: (scheduler: Parameters<Parameters<TestScheduler['run']>[0]>[0]) => void) =>

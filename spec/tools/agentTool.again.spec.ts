@@ -213,7 +213,9 @@ describe('the key of a call whose response is retracted', () => {
         let attempts = 0;
         return scriptedModel(({ messages }) => {
           if (messages.length > 1) return 'Done.';
-          return attempts++ === 0 ? [toolCall(one.name, one.args, 'c'), broken] : [toolCall(two.name, two.args, 'c')];
+          return attempts++ === 0
+            ? [toolCall(one.name, one.args, 'c'), { delay: 1 }, broken]
+            : [toolCall(two.name, two.args, 'c')];
         });
       };
       const eager = createAgent({ model: retryModel(steps(), { count: 3, delay: 1 }), tools, eagerTools: true });

@@ -1,5 +1,5 @@
 import type { ToolCallFragment } from '../../core/chunk.js';
-import { objectOrEmpty, tryParseJson } from '../../core/json/json.js';
+import { tryParseJson } from '../../core/json/json.js';
 import type { ProviderData } from '../../core/providerPart.js';
 import type { SdkPartOf } from './openStream.js';
 
@@ -7,6 +7,8 @@ export interface CallDecoder {
   start(part: SdkPartOf<'tool-input-start'>): void;
   delta(part: SdkPartOf<'tool-input-delta'>): void;
   complete(part: SdkPartOf<'tool-call'>, data: { readonly providerData?: ProviderData }): void;
+  /** Another part follows: a call that has ended without arguments was not truncated. */
+  completeEnded(): void;
   readonly hasOpenCall: boolean;
 }
 
@@ -16,7 +18,12 @@ export function createCallDecoder(
   emit: (fragment: Omit<ToolCallFragment, 'type'>) => void,
 ): CallDecoder {
   const openInputs = new Map<string, string>();
+  let ended: string | undefined;
   return {
+    completeEnded() {
+      if (ended !== undefined) emit({ index: ended, done: true });
+      ended = undefined;
+    },
     get hasOpenCall() {
       return openInputs.size > 0;
     },
@@ -37,7 +44,9 @@ export function createCallDecoder(
       const missing = missingInput(openInputs.get(id) ?? '', input);
       openInputs.delete(id);
       // Even a call that was truncated by the token limit has a `tool-call`, also before its arguments.
-      const isComplete = Object.keys(objectOrEmpty(tryParseJson(input))).length > 0;
+      const isEmpty = /^(\{\s*\})?$/.test(input.trim());
+      const isComplete = !isEmpty && tryParseJson(input) !== undefined;
+      if (isEmpty) ended = id;
       emit({
         index: id,
         id,

@@ -62,6 +62,7 @@ export function createContentDecoder(
       return calls.hasOpenCall;
     },
     add(part) {
+      calls.completeEnded();
       switch (part.type) {
         case 'text-start':
         case 'text-delta':

@@ -78,8 +78,12 @@ describe('CallReader: calls that are not functions', () => {
     expect(calls).toMatchObject([{ id: 'c0', name: 'run_sql', arguments: { input } }]);
   });
 
-  it('CallReader does not end a free-form call that is truncated', async () => {
-    const { chunks } = read([begin(0), custom(0, { input: 'SEL' }), delta({}, 'length')]);
+  it.each([
+    ['length', delta({}, 'length')],
+    ['a reason of another API', delta({}, 'repetition')],
+    ['a refusal', delta({ refusal: 'No.' }, 'tool_calls')],
+  ])('CallReader does not end a free-form call that is truncated by %s', async (_, end) => {
+    const { chunks } = read([begin(0), custom(0, { input: 'SEL' }), end]);
     expect(await lastValueFrom(from(chunks).pipe(accumulateToolCalls(), filter(isToolCall), toArray()))).toEqual([]);
   });
 

@@ -131,6 +131,15 @@ describe('CallDecoder', () => {
     },
   );
 
+  it.each(['STOP', 'OTHER', 'LANGUAGE'])(
+    'CallDecoder does not end a call of which more was announced, at %s',
+    (finishReason) => {
+      const half = call({ name: 'g', partialArgs: [{ jsonPath: '$.a', numberValue: 1 }], willContinue: true });
+      const { calls: found, finish } = read(half, frame([], { finishReason }));
+      expect([found, finish?.reason]).toEqual([[], 'other']);
+    },
+  );
+
   it('CallDecoder keeps each signature on its call, and an id only if the API sent one', () => {
     expect(
       replayed(

@@ -29,14 +29,28 @@ describe('readFinish', () => {
     ['content_filter', 'contentFilter', 'content_filter'],
     ['max_messages', 'limit', 'max_messages'],
     ['steered', 'other', 'steered'],
-    ['something_new', 'other', 'something_new'],
-    [null, 'other', 'incomplete'],
+    ['something_new', 'length', 'something_new'],
+    [null, 'length', 'incomplete'],
   ])(
     'readFinish maps an incomplete response with the reason %s to %s, with the rawReason %s',
     async (reason, expected, word) => {
       const { text, finish } = await read([textDelta('Ha'), incomplete(reason)]);
       expect(text).toBe('Half');
       expect(finish).toMatchObject({ reason: expected, rawReason: word });
+    },
+  );
+
+  it.each([null, 'max_messages', 'max_output_tokens', 'server_overloaded', 'completed'])(
+    'a call that was cut is not complete in a response that ends with %s',
+    async (reason) => {
+      const cut = { ...callItem(), arguments: '', status: 'incomplete' };
+      const isCompleted = reason === 'completed';
+      const end = isCompleted
+        ? completed([cut])
+        : { ...incomplete(reason), response: { ...incomplete(reason).response, output: [cut] } };
+      const { calls, finish } = await read([end]);
+      expect(calls).toEqual([]);
+      expect(finish).toMatchObject({ reason: reason === 'max_messages' ? 'limit' : 'length' });
     },
   );
 

@@ -85,6 +85,13 @@ describe('normalizeFiles', () => {
       expect(await send(wire, [userMessage('Hi'), call, result(value)])).toMatch(/\[The data of a image\/png file is/);
   });
 
+  it.each(Object.keys(wires))('%s sends the rest of an answer whose file is not base64, or empty', async (wire) => {
+    for (const [wrong] of rejected) {
+      const answer: Message = { role: 'model', parts: [{ type: 'text', text: 'Here.' }, image({ data: wrong })] };
+      expect(await send(wire, [userMessage('Draw.'), answer, userMessage('Again.')])).toMatch(/Here\.[^]*Again\./);
+    }
+  });
+
   it('keeps messages that need no change, and the parameters of a type', () => {
     const messages = [userMessage([image({}), { type: 'text', text: 'Hi' }]), userMessage('')];
     for (const message of messages) expect(normalizeFiles(message)).toBe(message);

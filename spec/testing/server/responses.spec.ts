@@ -58,7 +58,7 @@ describe('Responses dialect of the loopback server', () => {
     ['stop', 'stop', 'completed'],
     ['length', 'length', 'max_output_tokens'],
     ['contentFilter', 'contentFilter', 'content_filter'],
-    ['other', 'other', 'other'],
+    ['other', 'other', 'steered'],
   ] as const)('ends by %s', async (reason, expected, word) => {
     const chunks = await ask([['Hi', { type: 'finish', reason }]]);
     expect(chunks.at(-1)).toEqual({ type: 'finish', reason: expected, rawReason: word });

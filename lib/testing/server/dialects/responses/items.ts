@@ -1,4 +1,4 @@
-import type { FinishChunk } from '../../../../core/chunk.js';
+import type { FinishChunk, FinishReason } from '../../../../core/chunk.js';
 import type { JsonObject, JsonValue } from '../../../../core/json/json.js';
 import type { SourcePart } from '../../../../core/message.js';
 import type { Usage } from '../../../../core/usage.js';
@@ -145,10 +145,17 @@ export function annotation({ id, url, title, start = 0, end = 0 }: SourcePart): 
   return { type: 'url_citation', url, title: title ?? '', start_index: start, end_index: end };
 }
 
+const incompleteReasons: Partial<Record<FinishReason, string>> = {
+  length: 'max_output_tokens',
+  contentFilter: 'content_filter',
+  limit: 'max_messages',
+  other: 'steered',
+};
+
 export function statusOf({ reason, rawReason }: FinishChunk): { readonly status: string; readonly rest: JsonObject } {
   if (reason === 'stop' || reason === 'toolCalls') return { status: 'completed', rest: {} };
-  const known = reason === 'length' ? 'max_output_tokens' : reason === 'contentFilter' ? 'content_filter' : reason;
-  return { status: 'incomplete', rest: { incomplete_details: { reason: rawReason ?? known } } };
+  const word = rawReason ?? incompleteReasons[reason] ?? reason;
+  return { status: 'incomplete', rest: { incomplete_details: { reason: word } } };
 }
 
 /** Absent counts become 0, because the API always sends all of them. */
