@@ -52,7 +52,7 @@ export function addUsage(a: Counts | undefined, b: Counts | undefined): Usage {
 
 /**
  * Tools, models and servers report anything: with NaN, less than 0, or a total that is less than its parts, no budget
- * would end a run; and a sum that is no finite number would stay so.
+ * would end a run. A sum that has become infinite stays infinite.
  */
 export function validUsage(usage: Usage | undefined): Usage {
   const isValid = (tokens: number) => Number.isFinite(tokens) && tokens >= 0 && tokens <= Number.MAX_SAFE_INTEGER;

@@ -45,8 +45,9 @@ export interface Service<C = unknown> extends OwnerData {
   answer(id: string, answers: CallAnswers, options: Pick<ServiceRunOptions<C>, 'context'>): Observable<SharedRun>;
   /**
    * Continues the runs that wait for a question whose time (`within`) is over, for a job: nobody may look at them.
-   * Their other questions wait on. Runs of AG-UI and of `useChat` are left to their clients. A run that cannot be continued, since its owner has reached a limit, is continued by
-   * a later call; its error, and one of the store, goes to `onError`.
+   * Their other questions wait on. Runs of AG-UI and of `useChat` are left to their clients. A run that cannot be
+   * continued, since its owner has reached a limit, is continued by a later call; its error, and one of the store, goes
+   * to `onError`.
    *
    * @param query Whose runs.
    * @param contextOf Returns the context of a run, for its tools.

@@ -31,7 +31,7 @@ describe('what tools and models report as usage', () => {
     ['a bigint', { input: 5n }],
     ['an object', { input: { tokens: 5 } }],
     ['a cost that is a text', { cost: '1' }],
-    ['counts whose sum is no finite number', { input: 1e308, output: 1e308 }],
+    ['counts whose sum is infinite', { input: 1e308, output: 1e308 }],
     ['a total with such a sum', { input: 1e308, output: 1e308, total: 3 }],
   ])('validUsage omits %s, so that budgets hold and a checkpoint can be resumed', (_, reported) => {
     const usage = reported as Usage;

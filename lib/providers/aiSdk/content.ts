@@ -11,7 +11,7 @@ import { createSourceDecoder, toFile } from './sources.js';
 
 export interface ContentDecoder {
   add(part: SdkPart): void;
-  readonly hasOpenCall: boolean;
+  readonly hasOpenCall: () => boolean;
   readonly end: () => void;
   readonly interrupt: () => void;
 }
@@ -58,9 +58,7 @@ export function createContentDecoder(
   };
 
   return {
-    get hasOpenCall() {
-      return calls.hasOpenCall;
-    },
+    hasOpenCall: () => calls.hasOpenCall,
     add(part) {
       calls.completeEnded();
       switch (part.type) {

@@ -38,7 +38,7 @@ export function decodeParts(
           case 'error':
             throw partError(provider, part.error);
           case 'finish': {
-            const finish = toFinish(provider, part, content.hasOpenCall);
+            const finish = toFinish(provider, part, content.hasOpenCall());
             content.end();
             if (hasMetadata(part.providerMetadata))
               emitter.emit({ type: 'metadata', metadata: { providerMetadata: toJson(part.providerMetadata) } });

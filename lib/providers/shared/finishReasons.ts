@@ -7,14 +7,10 @@ const finishReasons: FinishReasons = [
   ['stop', /^(stop|stop_sequence|eos|eos_token|end|end_turn|complete|completed|done)$/i],
   ['length', /^(length|incomplete|max_(output_|completion_)?tokens|model_length|model_context_window_exceeded)$/i],
   ['toolCalls', /^(tool_calls|tool_call|function_call|tool_use)$/i],
-  [
-    'contentFilter',
-    /^(content[_-]filter|filtered|guardrail_intervened|safety|refusal|sensitive|recitation|prohibited_content|blocklist|spii)$/i,
-  ],
-  [
-    'error',
-    /^(error|network_error|insufficient_system_resource|abort(ed)?|cancell?ed|timeout|malformed_function_call)$/i,
-  ],
+  ['contentFilter', /^(content_filter|safety|refusal|sensitive|recitation|prohibited_content|blocklist|spii)$/i],
+  ['contentFilter', /^(content-filter|filtered|guardrail_intervened)$/i],
+  ['error', /^(error|network_error|insufficient_system_resource|abort|malformed_function_call)$/i],
+  ['error', /^(aborted|cancell?ed|timeout)$/i],
 ];
 
 export const readFinishReason = (rawReason: string, own: FinishReasons): FinishReason =>

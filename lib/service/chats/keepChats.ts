@@ -163,7 +163,11 @@ function saveChat<C>({
             const changed = { updated: asyncScheduler.now(), saved, ...earlierRuns(before?.record, saved, runs) };
             if (!isGone) return put({ ...before.record, ...changed }, version, request, false);
             // A page that did not know it yet has begun these runs meanwhile.
-            if (before && !restore) return concat(deleteRuns(runsOf(changed), request), throwError(notFound));
+            if (before && !restore)
+              return concat(
+                deleteRuns(runsOf(changed), request),
+                throwError(() => notFound()),
+              );
             if (version > 0) throw notFound();
             const record = { id, owner: client.owner, title: defaultTitle(promptOf(saved)), ...changed };
             return concat(chats.requireRoom(client.owner, maxChats), put(record, before?.version ?? 0, request, true));

@@ -16,6 +16,15 @@ describe('finish of chat completions', () => {
     ['content_filter', 'contentFilter'],
     ['error', 'error'],
     ['abort', 'error'],
+    ['aborted', 'error'],
+    ['canceled', 'error'],
+    ['cancelled', 'error'],
+    ['timeout', 'error'],
+    ['malformed_function_call', 'error'],
+    ['incomplete', 'length'],
+    ['content-filter', 'contentFilter'],
+    ['filtered', 'contentFilter'],
+    ['guardrail_intervened', 'contentFilter'],
     ['constructor', 'other'],
   ])('toFinishReason maps the finish reason "%s" to %s and keeps it as rawReason', (word, reason) => {
     expect(read([delta({}, word)]).chunks).toEqual([{ type: 'finish', reason, rawReason: word }]);
