@@ -9,10 +9,10 @@ import { createAgent } from '../../lib/agent/createAgent.js';
 import type { RunOptions } from '../../lib/agent/createAgent.js';
 import { ProviderError } from '../../lib/core/errors.js';
 import type { RunEvent, RunResult } from '../../lib/core/event.js';
-import { isToolResult } from '../../lib/core/eventGuards.js';
+import { isToolCall, isToolResult } from '../../lib/core/eventGuards.js';
 import { failedRunOf } from '../../lib/core/failedRun.js';
 import { repairHistory } from '../../lib/core/history.js';
-import { messageText, toolCallsOf, unfinishedResult, userMessage } from '../../lib/core/message.js';
+import { messageText, modelMessage, toolCallsOf, unfinishedResult, userMessage } from '../../lib/core/message.js';
 import type { Message } from '../../lib/core/message.js';
 import type { Model } from '../../lib/core/model.js';
 import { progress } from '../../lib/core/progress.js';
@@ -226,6 +226,14 @@ function resultsAfter(message: Message | undefined, events: readonly RunEvent[])
   return parts.length > 0 ? [userMessage(parts)] : [];
 }
 
+/** The calls of a response that has not ended, which `eagerTools` had begun. */
+function begunEarly(events: readonly RunEvent[]): readonly Message[] {
+  const open = events.slice(events.findLastIndex(({ type }) => type === 'message') + 1);
+  const started = new Set(open.flatMap((event) => (event.type === 'toolStart' ? [event.id] : [])));
+  const calls = open.filter(isToolCall).filter(({ id }) => started.has(id));
+  return calls.length > 0 ? [modelMessage(calls)] : [];
+}
+
 /** Histories that all providers have accepted already. */
 const accepted = new Set<string>();
 
@@ -246,7 +254,7 @@ function check(played: Scenario, action: Action, moment: Moment, duration: numbe
   if (!summary) throw new Error(`The run ended with ${end} and without a result.`);
   const history = [userMessage('Hi'), ...summary.messages];
   const retracts = events.some(({ type }) => type === 'retract');
-  const messages = messagesOf(events);
+  const messages = [...messagesOf(events), ...(end === 'error' ? begunEarly(events) : [])];
   const ended = end === 'error' ? resultsAfter(messages.at(-1), events) : [];
   if (!retracts) expect(summary.messages).toEqual([...messages, ...ended]);
   requireAccepted(history, tools);
