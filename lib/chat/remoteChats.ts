@@ -168,8 +168,9 @@ function keepChat(
       const runs = saved.exchanges.flatMap(({ run, lost, stopping }) => [run, lost?.run, stopping]);
       return put(smallerSaved(saved), runs).pipe(
         concatMap(({ status, value, sent }) => {
-          if (status === 409 && conflictsLeft > 0) {
+          if (status === 409) {
             known = readChat(value, url);
+            if (conflictsLeft === 0) throw statusError(new Response(null, { status }));
             return write(after, conflictsLeft - 1);
           }
           known = { ...readSummary(value, url), saved };
