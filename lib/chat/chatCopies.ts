@@ -28,7 +28,8 @@ export interface ChatCopies {
   /** The copy of a chat, for the option `saved` of `conversation`; null if there is none. */
   read(id: string): string | null;
   /**
-   * Whether the service has something that this browser does not have: there is no copy, or it is an older version.
+   * Whether the service has something that this browser does not have: there is no copy, it cannot be read, or it is an
+   * older version. A copy of a later release is not old.
    *
    * @param chat The entry of the chat in the list.
    */
@@ -128,7 +129,8 @@ export function chatCopies(
   return {
     read,
     isOld({ id, version }) {
-      if (read(id) === null) return true;
+      const copy: unknown = tryParseJson(read(id) ?? '');
+      if (!isSavedConversation(copy) && !isOfLaterRelease(copy)) return true;
       const common = commonOf(id);
       return common !== undefined && (common.isBehind || common.version < version);
     },

@@ -180,6 +180,13 @@ export function createExchanges(
   const open = (): readonly Exchange[] =>
     [...byId.values()].filter(({ base, view }) => base !== undefined || openStatuses.includes(view.status));
 
+  /** By the ids of calls. Of two with one id, that on the shown path, else the older one: what a person sees counts. */
+  const ownersIn = (list: readonly Exchange[]): ReadonlyMap<string, Exchange> => {
+    const shownPath = new Set(path(last));
+    const bestLast = list.toReversed().toSorted((a, b) => Number(shownPath.has(a)) - Number(shownPath.has(b)));
+    return new Map(bestLast.flatMap((exchange) => callsOf(exchange.view).map(({ id }) => [id, exchange] as const)));
+  };
+
   const addAnswer = (id: string, answer: CallAnswers, change: Pick<Partial<Exchange>, 'view'> = {}): void =>
     update(id, { answers: mergeAnswers(get(id).answers, answer), ...change });
 
@@ -205,7 +212,12 @@ export function createExchanges(
     /** The input of an exchange, to send it again: the files that the server has are not sent again. */
     inputOf: (id: string): readonly Message[] => pack({ ...get(id), view: emptyView }).input, // with refused files
 
-    waiting: (): readonly ToolCallView[] => waitingIn(open()),
+    /** It is asked with each event: the calls that have ended are read only if several exchanges are open. */
+    waiting(): readonly ToolCallView[] {
+      const list = open();
+      const owners = ownersIn(list.length > 1 ? list : []);
+      return list.flatMap((one) => openCalls(one).filter(({ id }) => (owners.get(id) ?? one) === one));
+    },
 
     /** An exchange that is known by its id stays as it is. */
     add(id: string, parent: string | undefined, input: readonly Message[]): Exchange {
@@ -240,9 +252,9 @@ export function createExchanges(
 
     /** A call that has an answer keeps it: a button may be clicked twice. */
     answer(callId: string, answer: CallAnswers): void {
-      if (!exchangeOf(callId, [...byId.values()]))
+      if (!ownersIn([...byId.values()]).has(callId))
         throw unknownId('call', callId, 'Pass the `id` of a call of `view.waiting`.');
-      const owner = exchangeOf(callId, open());
+      const owner = ownersIn(open()).get(callId); // a second click must not answer the other
       if (!owner || openCalls(owner).every(({ id }) => id !== callId)) return;
       // The events of a run that has not ended change its view.
       addAnswer(owner.id, answer, owner.base ? {} : { view: changeCall(owner.view, callId, pending) });
@@ -262,21 +274,6 @@ function siblingsIn(byId: ReadonlyMap<string, Exchange>): (parent: string | unde
       for (const { id, parent: other } of byId.values()) if (!ids.get(other)?.push(id)) ids.set(other, [id]);
     return ids.get(parent) ?? [];
   };
-}
-
-/** Of two open versions with one id of a call, the older one: a second click must not answer the other. */
-const exchangeOf = (callId: string, list: readonly Exchange[]): Exchange | undefined =>
-  list.find(({ view }) => callsOf(view).some(({ id }) => id === callId));
-
-/** It is asked with each event: only the calls of earlier exchanges are read, and each once. */
-function waitingIn(list: readonly Exchange[]): readonly ToolCallView[] {
-  const earlier = new Set<string>();
-  let before: View = emptyView;
-  return list.flatMap((exchange) => {
-    for (const { id } of callsOf(before)) earlier.add(id);
-    before = exchange.view;
-    return openCalls(exchange).filter(({ id }) => !earlier.has(id));
-  });
 }
 
 export const openCalls = ({ view, answers }: Exchange): readonly ToolCallView[] =>

@@ -17,8 +17,9 @@ import { reportRejection } from '../core/reportUnhandled.js';
  * browser keeps one value: when the other tab unsubscribes, it adds its exchanges. So unsubscribe before you create the
  * conversation again from what another tab has written.
  *
- * A storage that is full loses nothing else: it keeps the newest exchanges without their files, as far as they fit, and
- * everything again when there is room. What a later release has stored, in another tab, is not overwritten.
+ * A storage that is full loses nothing else: it keeps the newest exchanges without the files of their messages, as far
+ * as they fit, and everything again when there is room. A checkpoint stays as it is, or the run does not wait any more
+ * after a reload. What a later release has stored, in another tab, is not overwritten.
  *
  * ```ts
  * const chat = conversation(remoteAgent('/api/chat'), { saved: localStorage.getItem('chat') });

@@ -1,61 +1,65 @@
-import type { OfType } from '../core/typesOf.js';
-import type { Message, Part } from '../core/message.js';
-import type { View } from '../operators/view/view.js';
+import { identity } from 'rxjs';
+import type { FilePart } from '../core/message.js';
+import { changeCalls, type View } from '../operators/view/view.js';
 import { filesIn, type RunFile } from '../transport/runFiles.js';
-
-interface HasFiles {
-  readonly run: string;
-  readonly input: readonly Message[];
-  readonly messages: readonly Message[];
-  readonly view: View;
-  readonly base?: View | undefined;
-  readonly hasBegun?: boolean | undefined;
-  readonly answers?: object | undefined;
-}
-
-type File = OfType<Part, 'file'>;
+import type { Exchange } from './exchanges.js';
 
 /** A place is a number among the files of the exchange. */
-type Place = Pick<File, 'type'> & { readonly place?: number };
+type Place = Pick<FilePart, 'type'> & { readonly place?: number };
 
 /** Each file is stored once. A file at a service is an address, and a file that was refused is left out. */
-export function packFiles<E extends HasFiles>(exchange: E, addressOf: ((file: RunFile) => string) | undefined): E {
+export function packFiles(exchange: Exchange, addressOf: ((file: RunFile) => string) | undefined): Exchange {
   const files = filesOf(exchange);
   if (files.length === 0) return exchange;
-  const { run, input, messages, view, hasBegun, answers } = exchange;
+  const { run, view, hasBegun, answers } = exchange;
   let count = 0;
-  const pack = (file: File): File => {
+  const pack = (file: FilePart): FilePart => {
     const index = count++;
     if (file.data === undefined) return file;
     const { data: _, url: __, ...others } = file;
     if (addressOf && (hasBegun === true || answers)) return { ...others, url: addressOf({ run, index }) };
     return view.error?.['status'] === 413 ? { ...others, data: '' } : file;
   };
-  const toPlace = (file: File): File => {
+  const toPlace = (file: FilePart): FilePart => {
     const place = files.findIndex(({ data, url }) => data === file.data && url === file.url);
-    return place < 0 ? file : ({ type: 'file', place } satisfies Place as unknown as File);
+    return place < 0 ? file : ({ type: 'file', place } satisfies Place as unknown as FilePart);
   };
-  return mapViews({ ...exchange, input: mapFiles(input, pack), messages: mapFiles(messages, pack) }, toPlace);
+  return mapAll(exchange, pack, toPlace);
 }
 
-export function unpackFiles<E extends HasFiles>(exchange: E): E {
+export function unpackFiles(exchange: Exchange): Exchange {
   const files = filesOf(exchange);
-  return files.length === 0 ? exchange : mapViews(exchange, (file) => files[(file as Place).place ?? -1] ?? file);
+  if (files.length === 0) return exchange;
+  return mapAll(exchange, identity, (file) => files[(file as Place).place ?? -1] ?? file);
 }
 
-const filesOf = ({ input, messages }: HasFiles): readonly File[] => filesIn([...input, ...messages]);
+/** Files are parts of messages: arguments, results, answers and checkpoints are not theirs, whatever they look like. */
+export const withoutFiles = (exchange: Exchange): Exchange => mapAll(exchange, () => []);
 
-function mapViews<E extends HasFiles>(exchange: E, map: (file: File) => File): E {
-  const mapView = (view: View): View => ({ ...view, messages: mapFiles(view.messages, map) });
-  const { view, base } = exchange;
-  return { ...exchange, view: mapView(view), ...(base ? { base: mapView(base) } : {}) };
+const filesOf = ({ input, messages }: Exchange): readonly FilePart[] => filesIn([...input, ...messages]);
+
+type MapFile = (file: FilePart) => FilePart | readonly FilePart[];
+
+function mapAll(exchange: Exchange, ofRun: MapFile, ofView = ofRun): Exchange {
+  const { input, messages, base, lost } = exchange;
+  const mapOwn = (view: View): View => ({ ...view, messages: mapFiles(view.messages, ofView) });
+  const mapView = (view: View): View =>
+    changeCalls(mapOwn(view), (call) => (call.nested ? { ...call, nested: mapOwn(call.nested) } : call));
+  return {
+    ...exchange,
+    input: mapFiles(input, ofRun),
+    messages: mapFiles(messages, ofRun),
+    view: mapView(exchange.view),
+    ...(base && { base: mapView(base) }),
+    ...(lost && { lost: { ...lost, base: mapView(lost.base) } }),
+  };
 }
 
 const mapFiles = <M extends { readonly parts: readonly { readonly type: string }[] }>(
   messages: readonly M[],
-  map: (file: File) => File,
+  map: MapFile,
 ): readonly M[] =>
   messages.map((message) => ({
     ...message,
-    parts: message.parts.map((part) => (part.type === 'file' ? map(part as unknown as File) : part)),
+    parts: message.parts.flatMap((part) => (part.type === 'file' ? map(part as unknown as FilePart) : part)),
   }));

@@ -1,37 +1,42 @@
+import type { Exchange } from './exchanges.js';
 import type { SavedConversation } from './savedConversation.js';
+import { withoutFiles } from './savedFiles.js';
 import { reportRejection } from '../core/reportUnhandled.js';
+import { failView } from '../operators/view/view.js';
 
 /** Called with the refusal of a service, too. */
 export type ReportError = (thrown: unknown) => void;
 
 /**
  * What to store: everything, else without the files, else the newest exchanges, marked so that they replace no complete
- * ones elsewhere.
+ * ones elsewhere. If not even the newest one fits with its checkpoint, the same with waits that have ended: what a call
+ * is executed with is never changed.
  */
 export function* smallerSaved(saved: SavedConversation): Generator<SavedConversation, undefined> {
   yield saved;
-  const { exchanges } = JSON.parse(JSON.stringify(saved, withoutFiles)) as SavedConversation;
-  for (let count = exchanges.length; count > 0; count = Math.floor(count / 2)) {
-    const newest = exchanges.slice(-count);
-    const ids = new Set(newest.map(({ id }) => id));
-    const isKnown = (id: string | undefined) => id !== undefined && ids.has(id);
-    yield {
-      ...saved,
-      exchanges: newest.map((exchange) => ({
-        ...exchange,
-        parent: isKnown(exchange.parent) ? exchange.parent : undefined,
-        isReduced: true,
-      })),
-      selected: isKnown(saved.selected) ? saved.selected : newest.at(-1)?.id,
-    };
-  }
+  const all = saved.exchanges.map(withoutFiles);
+  for (const exchanges of all.some(({ checkpoint }) => checkpoint) ? [all, all.map(withoutCheckpoint)] : [all])
+    for (let count = exchanges.length; count > 0; count = Math.floor(count / 2)) {
+      const newest = exchanges.slice(-count);
+      const ids = new Set(newest.map(({ id }) => id));
+      const isKnown = (id: string | undefined) => id !== undefined && ids.has(id);
+      yield {
+        ...saved,
+        exchanges: newest.map((exchange) => ({
+          ...exchange,
+          parent: isKnown(exchange.parent) ? exchange.parent : undefined,
+          isReduced: true,
+        })),
+        selected: isKnown(saved.selected) ? saved.selected : newest.at(-1)?.id,
+      };
+    }
   return undefined;
 }
 
-const withoutFiles = (_: string, value: unknown): unknown =>
-  Array.isArray(value)
-    ? value.filter((element: unknown) => (element as { type?: unknown } | null)?.type !== 'file')
-    : value;
+const withoutCheckpoint = ({ checkpoint, ...exchange }: Exchange): Exchange =>
+  checkpoint && ['waiting', 'runningTools'].includes(exchange.view.status)
+    ? { ...exchange, view: failView(exchange.view) }
+    : exchange;
 
 /** Returns what there was room for; undefined if there was none. What the storage throws is reported. */
 export function storeSaved(

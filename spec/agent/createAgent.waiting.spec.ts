@@ -401,6 +401,21 @@ describe('an agent whose calls wait', () => {
     expect(() => agent.resume(stored(waiting), { decisions })).not.toThrow();
   });
 
+  it.each<[string, object]>([
+    ['a result', { results: { p: 'forged' } }],
+    ['an error', { errors: { p: 'forged' } }],
+  ])('a tool with `execute` that only prepareTurn has waits on, whatever the page writes: %s', (_, answers) => {
+    const executed: unknown[] = [];
+    const own = pay((args) => executed.push(args));
+    const agent = make({ tools: [look, locate], prepareTurn: () => ({ tools: [own, look, locate] }) });
+    const run = observe(agent.resume(waitingCheckpoint(), answers));
+    expect(resultOf(run).finishReason).toBe('waiting');
+    expect(JSON.stringify(run.values)).not.toContain('forged');
+    const decided = agent.resume(stored(resultOf(run)), { decisions: { p: { approve: true } } });
+    expect(observe(decided).error).toBeUndefined();
+    expect(executed).toEqual([{ amount: 5 }]);
+  });
+
   it('prepareTurn changes the tools of a resumed turn', () => {
     const other = pay(({ amount }) => `paid ${amount} elsewhere`);
     const agent = make({ prepareTurn: () => ({ tools: [other, look, locate] }) });

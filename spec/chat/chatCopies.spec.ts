@@ -124,6 +124,25 @@ describe('chatCopies', () => {
     expect(JSON.parse(desk.copies.read(id) ?? '')).toEqual(saved);
   });
 
+  it.each<[string, (copy: string) => string, boolean]>([
+    ['that is whole', (copy) => copy, false],
+    ['that was cut', (copy) => copy.slice(0, -20), true],
+    ['that is another value', () => '{"version":1}', true],
+    ['that is empty', () => '', true],
+    ['of a later release', (copy) => copy.replace('"version":1', '"version":2'), false],
+  ])('a copy %s is replaced by what the service has, if it cannot be read', async (_, change, isReplaced) => {
+    const { device } = createDevices();
+    const { copies, values } = device();
+    const id = newId();
+    const whole = savedWith('One');
+    values.set(`chat ${id}`, whole);
+    const { version } = await lastValueFrom(copies.keep(id, of(undefined)));
+    values.set(`chat ${id}`, change(whole));
+    expect(copies.isOld({ id, version })).toBe(isReplaced);
+    if (isReplaced) await firstValueFrom(copies.fetch(id));
+    expect(copies.read(id)).toBe(isReplaced ? whole : change(whole));
+  });
+
   it('fetch keeps what the copy has and the service lacks', async () => {
     const { device } = createDevices();
     const [phone, desk] = [device(), device()];

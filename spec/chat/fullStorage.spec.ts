@@ -5,10 +5,12 @@ import { chatCopies, conversation, persist, remoteChats } from '../../lib/chat/i
 import type { SavedConversation } from '../../lib/chat/index.js';
 import { mergeSaved } from '../../lib/chat/mergeSaved.js';
 import { isSavedConversation } from '../../lib/chat/savedConversation.js';
+import { smallerSaved } from '../../lib/chat/smallerSaved.js';
 import { tryParseJson } from '../../lib/core/json/json.js';
 import { filePart, userMessage } from '../../lib/core/message.js';
-import { scriptedModel } from '../../lib/testing/index.js';
+import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import { observe } from '../support/observe.js';
+import { anyTool } from '../support/toolCalls.js';
 
 const photo = (text: string) => userMessage([{ type: 'text', text }, filePart(new Uint8Array(30_000), 'image/png')]);
 
@@ -161,5 +163,156 @@ describe('remoteChats: a chat that is too large', () => {
     await kept;
     expect(promptsOf(writes.at(-1))).toBe('a b+ c');
     expect(promptsOf(read(storage.getItem(id)))).not.toContain('+');
+  });
+});
+
+/** What may stand in a chat beside a file, and looks as a file does. */
+const listing = [{ type: 'file', path: 'thesis.doc' }, { type: 'dir' }];
+const file = { type: 'file', mediaType: 'image/png', data: 'x' };
+const text = { type: 'text', text: 'Hi' };
+const viewWith = (part: object) => ({ status: 'idle', messages: [{ id: '1', role: 'user', parts: [text, part] }] });
+const callWith = (fields: object) => ({ type: 'toolCall', id: 'c', name: 'clean', arguments: {}, ...fields });
+const plainExchange = { id: 'a', run: 'a', input: [], messages: [], view: { status: 'idle', messages: [] } };
+
+/** The first smaller version of a chat with one exchange. */
+const reduced = (exchange: object, saved: object = {}): unknown => {
+  const whole = { version: 1, exchanges: [{ ...plainExchange, ...exchange }], selected: 'a', ...saved };
+  const [, smaller] = [...smallerSaved(whole as unknown as SavedConversation)];
+  return smaller;
+};
+
+describe('smallerSaved', () => {
+  it.each<[string, (part: object) => object]>([
+    ['the prompt', (part) => ({ input: [{ role: 'user', parts: [text, part] }] })],
+    ['the answer', (part) => ({ messages: [{ role: 'model', parts: [part, text] }] })],
+    ['the view', (part) => ({ view: viewWith(part) })],
+    ['the view of an inner run', (part) => ({ view: viewWith(callWith({ nested: viewWith(part) })) })],
+    [
+      'the view of a run inside of an inner one',
+      (part) => ({
+        view: viewWith(callWith({ nested: viewWith(callWith({ nested: viewWith(part) })) })),
+      }),
+    ],
+    ['the view before the run', (part) => ({ base: viewWith(part) })],
+    ['the view before a lost run', (part) => ({ lost: { run: 'a', base: viewWith(part) } })],
+  ])('smallerSaved removes a file from %s, and nothing else', (_, withPart) => {
+    const marked = { type: 'text', text: 'here' };
+    const without = JSON.stringify(reduced(withPart(marked))).replace(/,?\{"type":"text","text":"here"\},?/, '');
+    expect(JSON.stringify(reduced(withPart(file)))).toBe(without);
+  });
+
+  it.each<[string, object]>([
+    [
+      'the arguments that the model has sent',
+      { messages: [{ role: 'model', parts: [callWith({ arguments: { listing } })] }] },
+    ],
+    [
+      'the result that the model has read',
+      {
+        messages: [{ role: 'user', parts: [{ type: 'toolResult', id: 'c', name: 'ls', result: listing }] }],
+      },
+    ],
+    [
+      'changed arguments and data of a result',
+      {
+        messages: [
+          {
+            role: 'user',
+            parts: [{ type: 'toolResult', id: 'c', error: 'no', arguments: { listing }, data: { listing } }],
+          },
+        ],
+      },
+    ],
+    [
+      'the data of a provider',
+      { messages: [{ role: 'model', parts: [{ type: 'provider', data: { parts: listing } }] }] },
+    ],
+    [
+      'the options of a part',
+      { input: [{ role: 'user', parts: [{ ...text, providerOptions: { a: { parts: listing } } }] }] },
+    ],
+    [
+      'the arguments that are shown',
+      { view: viewWith(callWith({ arguments: { parts: listing, messages: [{ parts: listing }] } })) },
+    ],
+    [
+      'the arguments of an inner call',
+      { view: viewWith(callWith({ nested: viewWith(callWith({ arguments: { listing } })) })) },
+    ],
+    [
+      'details, progress and result of a call',
+      {
+        view: viewWith(callWith({ details: { listing }, progress: listing, result: listing })),
+      },
+    ],
+    [
+      'the schema of a question',
+      { view: viewWith(callWith({ question: { message: 'Which?', schema: { enum: listing } } })) },
+    ],
+    ['the typed output', { view: { ...viewWith(text), output: listing } }],
+    ['the error of a run', { view: { ...viewWith(text), error: { code: 'x', params: { listing } } } }],
+    ['the notice', { notice: { code: 'x', listing } }],
+    [
+      'results, edited arguments and errors of a person',
+      {
+        answers: { results: { c: listing }, decisions: { d: { approve: true, arguments: { listing } } }, errors: {} },
+      },
+    ],
+    [
+      'the checkpoint',
+      {
+        checkpoint: {
+          state: { messages: [{ role: 'user', parts: [file] }] },
+          open: {
+            waiting: [{ id: 'c', arguments: { listing } }],
+            results: [{ result: listing }],
+            edited: { c: { listing } },
+          },
+        },
+      },
+    ],
+  ])('smallerSaved keeps what looks as a file does in %s', (_, exchange) => {
+    expect(reduced(exchange)).toEqual({
+      version: 1,
+      exchanges: [{ ...plainExchange, ...exchange, parent: undefined, isReduced: true }],
+      selected: 'a',
+    });
+  });
+
+  it('smallerSaved keeps the file of a prompt that was not sent', () => {
+    const queued = [{ id: 'b', input: [{ role: 'user', parts: [file] }] }];
+    expect(reduced({}, { queued })).toMatchObject({ queued });
+  });
+});
+
+describe('persist: a run that waits in a storage that is full', () => {
+  const keep = [{ type: 'file', path: 'thesis.doc' }];
+  const clean = (ran: unknown[]) => ({ ...anyTool('clean', (args) => ran.push(args)), needsApproval: true });
+
+  it.each<[string, boolean, string, readonly unknown[], string]>([
+    ['is continued with its own arguments', false, 'waiting', [{ keep }], 'idle'],
+    ['ends if its checkpoint has the file for which there is no room', true, 'failed', [], 'failed'],
+  ])('a run %s', (_, readsPhoto, restored, executed, end) => {
+    const storage = limitedStorage(20_000);
+    const ran: unknown[] = [];
+    const model = scriptedModel(['A photo.', [toolCall('clean', { keep })], 'Cleaned.']);
+    const agent = createAgent({ model, tools: [clean(ran)] });
+    const chat = conversation(agent);
+    observe(chat.view$);
+    observe(persist(chat, storage, 'chat'));
+    chat.send(photo('a'));
+    if (readsPhoto) chat.send('Clean up.');
+    else chat.edit(chat.view.exchanges[0]?.id ?? '', 'Clean up.');
+    expect(chat.view.status).toBe('waiting');
+    const again = conversation(agent, { saved: storage.getItem('chat') });
+    observe(again.view$);
+    expect(again.view.status).toBe(restored);
+    for (const { id } of again.view.waiting) again.decide(id, { approve: true });
+    expect(ran).toEqual(executed);
+    expect(again.view.status).toBe(end);
+    expect(chat.view.status).toBe('waiting');
+    storage.quota = 10_000_000;
+    chat.send('Never mind.');
+    expect(read(storage.getItem('chat'))?.exchanges.map(({ isReduced = false }) => isReduced)).not.toContain(true);
   });
 });

@@ -211,6 +211,20 @@ describe('persist: two tabs whose runs are both open', () => {
     expect(chat.view.status).toBe('idle');
   });
 
+  it.each([0, 1])('an answer is for the call that is shown, if both runs have one with the same id: %i', (index) => {
+    const resumed: string[] = [];
+    const { chat } = twoTabs(['c', 'c'], {
+      ...silent,
+      resume: (_, { earlier }) => (resumed.push(earlier.at(-1)?.id ?? ''), NEVER),
+    });
+    const shown = chat.save().exchanges[index];
+    chat.select(shown?.id ?? '');
+    expect(waitingIds(chat)).toEqual(['c']);
+    chat.answer('c', 'red');
+    expect(resumed).toEqual([shown?.run]);
+    expect(statuses(chat)[1 - index]).toBe('waiting');
+  });
+
   it('the second answer to a call is not used for a call of the other run with the same id', () => {
     const resumed: string[] = [];
     const first = new Subject<StreamEvent>();
@@ -218,15 +232,15 @@ describe('persist: two tabs whose runs are both open', () => {
       ...silent,
       resume: (_, { earlier }) => (resumed.push(earlier.at(-1)?.id ?? ''), first),
     });
-    const runs = chat.save().exchanges.map(({ run }) => run);
+    const [other, shown] = chat.save().exchanges.map(({ run }) => run);
     expect(waitingIds(chat)).toEqual(['c']);
     for (const answer of ['red', 'blue']) chat.answer('c', answer);
-    expect(resumed).toEqual(runs.slice(0, 1));
+    expect(resumed).toEqual([shown]);
     expect(waitingIds(chat)).toEqual([]);
     first.error(new Error('The server is down.'));
     expect(waitingIds(chat)).toEqual(['c']);
     chat.answer('c', 'blue');
-    expect(resumed).toEqual(runs);
+    expect(resumed).toEqual([shown, other]);
   });
 
   it('a reload sends both runs again that may not have arrived', () => {

@@ -70,6 +70,53 @@ async function stored(get: Observable<OpenedChat>, isRight: (text: string) => bo
     if (opened && isRight(JSON.stringify(opened.saved))) return opened;
   }
 }
+const savedWith = (...ids: readonly string[]): SavedConversation => ({
+  version: 1,
+  exchanges: ids.map((id) => ({
+    id,
+    run: id,
+    input: [],
+    messages: [],
+    view: { status: 'idle', messages: [], usage: {} },
+  })),
+});
+const idsOf = ({ exchanges }: SavedConversation) => exchanges.map(({ id }) => id);
+
+describe('remoteChats.keep: another device writes before each of its writes', () => {
+  it.each([0, 1, 10, 11, 23])('loses nothing after %i conflicts in a row', async (conflicts) => {
+    let [left, version, saved] = [conflicts, 1, savedWith('one')];
+    const service: typeof fetch = async (input, init) => {
+      const sent = (await new Request(input, init).json()) as { version: number; saved: SavedConversation };
+      if (left > 0) {
+        left -= 1;
+        version += 1;
+        saved = savedWith(...idsOf(saved), `other ${version}`);
+      }
+      const isKnown = sent.version === version;
+      if (isKnown) [version, saved] = [version + 1, sent.saved];
+      return Response.json({ id: 'x', title: '', updated: 0, version, saved }, { status: isKnown ? 200 : 409 });
+    };
+    const errors: unknown[] = [];
+    const chats = remoteChats('http://service.test/', { fetch: service, retryDelay: 1 });
+    const kept$ = chats.keep({ saved$: of(savedWith('one', 'own')) }, { id: 'x', version: 1, saved: savedWith('one') });
+    const again$ = kept$.pipe(
+      retry({
+        count: 3,
+        delay: (thrown: { readonly retryable?: boolean }) => {
+          expect(thrown).toMatchObject({ status: 409, retryable: true });
+          errors.push(thrown);
+          return of(true);
+        },
+      }),
+    );
+    const acknowledged = await lastValueFrom(again$);
+    const others = Array.from({ length: conflicts }, (_, index) => `other ${index + 2}`);
+    expect(idsOf(saved).toSorted()).toEqual(['one', 'own', ...others].toSorted());
+    expect(idsOf(acknowledged.saved)).toEqual(idsOf(saved));
+    expect(errors).toHaveLength(Math.floor(conflicts / 11));
+  });
+});
+
 const hasEnded = (saved: string) => saved.includes('Hello.') && !saved.includes('"base"');
 
 describe('remoteChats', () => {

@@ -45,7 +45,7 @@ export interface InjectConversationOptions extends ConversationOptions {
 
 /** A conversation as signals, and its commands. */
 export interface InjectedConversation extends Omit<Conversation, 'view' | 'view$'> {
-  /** Removes what is stored under the key, for a logout, and shows an empty conversation. Its run is left. */
+  /** Removes what is stored under the key, for a logout, and shows an empty conversation, without `saved`. */
   clear(): void;
   /** The view. What did not change keeps its identity. */
   readonly view: Signal<ConversationView>;
@@ -120,6 +120,7 @@ export function createInjected(
   const store = key === undefined || isServer ? undefined : injectPageStorage(chosen);
   const userKey = injectUserKey();
   const currentKey = () => userKey(typeof key === 'function' ? key() : key);
+  let given = store ? undefined : settings.saved; // of the first user, until `clear`
   const revision = signal(0);
   const readAgain = () => {
     subscription.unsubscribe(); // before the new value is read, `persist` adds what another tab has overwritten
@@ -128,7 +129,8 @@ export function createInjected(
   const current = computed(() => {
     revision();
     const name = currentKey();
-    const saved = store && name !== undefined ? store.storage?.getItem(name) : settings.saved;
+    const saved = store && name !== undefined ? store.storage?.getItem(name) : given;
+    given = undefined;
     const ownAgent = whileCurrent(agent, () => untracked(currentKey) === name); // also before the effect has run
     return untracked(() => ({ name, chat: conversation(ownAgent, { ...settings, saved }) }));
   });

@@ -8,10 +8,11 @@ import { createViewFold } from '../../operators/view/viewFold.js';
 import type { RunResult } from '../../core/event.js';
 import { isResult } from '../../core/eventGuards.js';
 import { messagesOf, type Input } from '../../core/input.js';
+import { whileCurrent } from '../../transport/pageFetch.js';
 import { randomId } from '../../transport/randomId.js';
 import { isBusy } from './busy.js';
 import { perFrame } from './perFrame.js';
-import { injectAgent } from './provideAgent.js';
+import { injectAgent, injectUserKey } from './provideAgent.js';
 
 /** An agent, with the type of its output: what `createAgent` or `remoteAgent` returns. */
 type RunAgent<O = unknown> = ConversationAgent & {
@@ -59,9 +60,10 @@ interface RunSnapshot<O> {
  *
  * <span class="informal">A resource whose loader is an agent.</span>
  *
- * Each input starts a run, and leaves the one before it. A run is also left when the component or the service that has
- * injected it is destroyed: a local run is aborted, and a service ends one that nobody reads after its `grace`. On the
- * server (SSR), no run starts. For prompts that know the earlier ones, and for approvals, use `injectConversation`.
+ * Each input, and each `user` of `provideAgent`, starts a run, and leaves the one before it. A run is also left when the
+ * component or the service that has injected it is destroyed: a local run is aborted, and a service ends one that nobody
+ * reads after its `grace`. On the server (SSR), no run starts. For prompts that know the earlier ones, and for approvals,
+ * use `injectConversation`.
  *
  * ```ts
  * class Summary {
@@ -84,6 +86,7 @@ export function injectRun<O = unknown>(
 ): InjectedRun<O> {
   const { agent = injectAgent(), context, perFrame: isPerFrame = true } = options;
   const snapshot = signal<RunSnapshot<O>>({ view: emptyView });
+  const userKey = injectUserKey();
   const revision = signal(0);
   const stop = new Subject<void>();
   const errors = inject(ErrorHandler);
@@ -92,13 +95,15 @@ export function injectRun<O = unknown>(
   if (inject(PLATFORM_ID) !== 'server')
     effect((onCleanup) => {
       revision();
+      const own = userKey();
       const prompt = input();
       untracked(() => {
         if (prompt === undefined) {
           snapshot.set({ view: emptyView });
           return;
         }
-        const snapshots = runSnapshots<O>(agent, prompt, stop, context).pipe(isPerFrame ? perFrame() : identity);
+        const ofUser = whileCurrent(agent, () => untracked(userKey) === own); // also before the effect has run
+        const snapshots = runSnapshots<O>(ofUser, prompt, stop, context).pipe(isPerFrame ? perFrame() : identity);
         // With zone.js, each read of the network would be a tick of the application.
         const subscription = zone.runOutsideAngular(() =>
           snapshots.subscribe({

@@ -33,9 +33,7 @@ export function injectPageStorage(chosen: ConversationStorage | undefined): Page
       fromEvent<StorageEvent>(page, 'storage')
         .pipe(takeUntilDestroyed(destroyed))
         .subscribe({
-          next({ key, storageArea }) {
-            if (storageArea === storage) changed(key);
-          },
+          next: ({ key, storageArea }) => storageArea === storage && changed(key),
           error: (thrown: unknown) => errors.handleError(thrown),
         });
     },

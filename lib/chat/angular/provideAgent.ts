@@ -1,4 +1,4 @@
-import { inject, Injector, runInInjectionContext, type Provider } from '@angular/core';
+import { computed, inject, Injector, runInInjectionContext, type Provider } from '@angular/core';
 import type { ConversationAgent } from '../conversationAgent.js';
 import { optionsError } from '../../core/errors.js';
 
@@ -13,9 +13,10 @@ class ProvidedAgent {
 /** Options of `provideAgent`. */
 interface ProvideAgentOptions {
   /**
-   * Returns the id of the user, of a signal. The keys of what is stored in the browser contain it, so that another user
-   * of the same browser sees nothing of it; without a user, nothing is stored. It may use `inject`. Default: the
-   * `user` of the provider above this one; if there is none, there is one user.
+   * Returns the id of the user, of a signal. The keys of what is stored in the browser contain it, and each user has
+   * conversations and runs of their own, so that another user of the same page or browser sees nothing of them; without
+   * a user, nothing is stored. It may use `inject`. Default: the `user` of the provider above this one; if there is
+   * none, there is one user.
    */
   readonly user?: (() => string | undefined) | undefined;
 }
@@ -45,17 +46,17 @@ export function provideAgent(
   const useFactory = () => {
     const injector = inject(Injector);
     const parent = inject(ProvidedAgent, { optional: true, skipSelf: true });
-    const userOf = user ? () => runInInjectionContext(injector, user) : parent?.user;
+    const userOf = user ? computed(() => runInInjectionContext(injector, user)) : parent?.user;
     return new ProvidedAgent(typeof agent === 'function' ? agent() : agent, userOf);
   };
   return { provide: ProvidedAgent, useFactory };
 }
 
-/** Injects what returns the key of a stored value: undefined if nobody is logged in. */
-export function injectUserKey(): (key: string | undefined) => string | undefined {
+/** Injects what returns the key of a value of the user, stored or not: undefined if nobody is logged in. */
+export function injectUserKey(): (key?: string) => string | undefined {
   const user = inject(ProvidedAgent, { optional: true })?.user;
-  return (key) => {
-    if (!user || key === undefined) return key;
+  return (key = '') => {
+    if (!user) return key;
     const id = user();
     return id === undefined ? undefined : `${encodeURIComponent(id)} ${key}`; // user "a b" shares no key with "a"
   };

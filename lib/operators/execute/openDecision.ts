@@ -133,8 +133,8 @@ function answer(
   const { id, name } = call;
   const result = options.resumed?.results.get(id);
   const error = options.resumed?.errors.get(id);
-  if (error !== undefined) throw new ToolFailure('failed', error);
   // A tool that only this turn has was not there when the answers were checked: it executes itself.
+  if (error !== undefined && !tool.execute) throw new ToolFailure('failed', error);
   if (result !== undefined && !tool.execute) return of<ToolResultEvent>({ type: 'toolResult', id, name, result });
   return decision(waiting, tool, options).pipe(
     mergeMap((decided) => {

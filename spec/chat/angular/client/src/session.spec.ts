@@ -2,7 +2,7 @@ import { ApplicationRef, ChangeDetectionStrategy, Component, createEnvironmentIn
 import { EnvironmentInjector, runInInjectionContext } from '@angular/core';
 import { TestBed } from '@angular/core/testing';
 import { defer, NEVER, Subject } from 'rxjs';
-import { injectChats, injectConversation, injectWaiting, provideAgent } from 'rivulet/angular';
+import { injectChats, injectConversation, injectRun, injectWaiting, provideAgent } from 'rivulet/angular';
 import type { InjectedChats } from 'rivulet/angular';
 import { conversation, remoteAgent, remoteChats } from 'rivulet/chat';
 import type { ConversationAgent, RemoteChats } from 'rivulet/chat';
@@ -253,6 +253,66 @@ describe('what an earlier session has not sent yet', () => {
     sent[0]!.answer('no run'); // the run fails
     await stable();
     expect(sent.map(({ as }) => as)).toEqual(['ann']);
+  });
+});
+
+describe('what a page shows without storing it', () => {
+  afterEach(() => TestBed.resetTestingModule());
+
+  const session = signal<{ readonly id?: string }>({});
+  function openSession() {
+    session.set({ id: 'ann' });
+    const byHand = agentByHand();
+    TestBed.configureTestingModule({ providers: [provideAgent(byHand.agent, { user: () => session().id })] });
+    return byHand;
+  }
+  const inject = (options: object) =>
+    TestBed.runInInjectionContext(() => injectConversation({ ...options, perFrame: false }));
+
+  it.each<[string, object, { readonly id?: string }]>([
+    ['a conversation without a key, after a logout', {}, {}],
+    ['a conversation without a key, for another user', {}, { id: 'bob' }],
+    ['the option `saved`, after a logout', { saved }, {}],
+    ['the option `saved`, for another user', { saved }, { id: 'bob' }],
+  ])('%s: is not shown', async (_, options, next) => {
+    openSession();
+    const chat = inject(options);
+    chat.send('SECRET');
+    await stable();
+    const { length } = chat.exchanges();
+    expect(length).toBeGreaterThan(0);
+    session.set({ id: 'ann' }); // with another token
+    await stable();
+    expect(chat.exchanges()).toHaveLength(length);
+    session.set(next);
+    expect(chat.exchanges()).toEqual([]); // before Angular has run an effect
+    chat.send('Hello!');
+    await stable();
+    expect(chat.exchanges()).toHaveLength(1);
+    expect(JSON.stringify(chat.save())).not.toContain('SECRET');
+  });
+
+  it('`saved` is not shown after `clear`, and not with a key', () => {
+    openSession();
+    const chat = inject({ saved });
+    expect(chat.exchanges()).toHaveLength(1);
+    chat.clear();
+    expect(chat.exchanges()).toEqual([]);
+    session.set({});
+    expect(inject({ saved, key: 'chat', storage: memory() }).exchanges()).toEqual([]);
+  });
+
+  it('a run is left, and started again for the next user', async () => {
+    const { say } = openSession();
+    const run = TestBed.runInInjectionContext(() => injectRun(() => 'My mail', { perFrame: false }));
+    await stable();
+    say('SECRET');
+    session.set({ id: 'ann' }); // with another token
+    await stable();
+    expect(run.text()).toBe('SECRET');
+    session.set({ id: 'bob' });
+    await stable();
+    expect([run.status(), run.text()]).toEqual(['sending', '']);
   });
 });
 
