@@ -1,7 +1,8 @@
 import type { Client } from '@modelcontextprotocol/client';
-import { Observable } from 'rxjs';
+import { Observable, Subject } from 'rxjs';
 import { ProtocolError } from '../../core/errors.js';
 import { isRecord } from '../../core/json/json.js';
+import { reportRejection } from '../../core/reportUnhandled.js';
 
 /** The members of the official client that are used here, so that a wrapped client or a test double works as well. */
 export type McpClient = Pick<
@@ -16,7 +17,7 @@ export type McpClient = Pick<
   | 'setNotificationHandler'
   | 'removeNotificationHandler'
 > &
-  Partial<Pick<Client, 'setRequestHandler' | 'assertCanSetRequestHandler'>>;
+  Partial<Pick<Client, 'setRequestHandler' | 'assertCanSetRequestHandler' | 'close'>>;
 
 /** The time limits of a call. The client measures them, and cancels the call when one has passed. */
 export interface McpCallOptions {
@@ -28,9 +29,16 @@ export interface McpCallOptions {
   readonly maxTotalTimeout?: number;
 }
 
+/** Of all sessions of a client: how many requests it has open, and whether its session is lost. */
+const openRequests = new WeakMap<McpClient, number>();
+const lostClients = new WeakSet<McpClient>();
+
 /** With a function that connects, a lost session is opened again: by the first call that finds out, for all. */
 export class McpSession {
-  private reopening: Promise<McpClient> | undefined;
+  private readonly replacing = new Subject<McpClient>();
+  /** Emits each client that has replaced a lost one. */
+  readonly reopened = this.replacing.asObservable();
+  private reopening: Promise<void> | undefined;
 
   constructor(
     public client: McpClient,
@@ -38,25 +46,46 @@ export class McpSession {
   ) {}
 
   /** Sends a request, and sends it once more in a new session if the server does not know this one. */
-  readonly send = async <T>(request: (client: McpClient) => Promise<T>): Promise<T> => {
-    const { client, connect } = this;
+  readonly send = async <T>(request: (client: McpClient) => Promise<T>, isRepeated = false): Promise<T> => {
+    if (lostClients.has(this.client)) await this.reopen(); // another subscription has lost and closed it
+    const { client } = this;
+    openRequests.set(client, (openRequests.get(client) ?? 0) + 1);
     try {
       return await request(client);
     } catch (thrown) {
-      if (!connect || !isLostSession(client, thrown)) throw thrown;
-      // Otherwise, another call has opened it.
-      if (this.client === client)
-        this.client = await (this.reopening ??= connect().finally(() => (this.reopening = undefined)));
-      return request(this.client);
+      if (!this.connect || isRepeated || !isLostSession(client, thrown)) throw thrown;
+      if (this.client === client) await this.reopen(); // otherwise, another call has opened it
+    } finally {
+      const others = (openRequests.get(client) ?? 1) - 1;
+      openRequests.set(client, others);
+      // Closing fails the requests that are open.
+      if (others === 0 && lostClients.has(client)) reportRejection(client.close?.());
     }
+    return this.send(request, true);
   };
+
+  private reopen(): Promise<void> | undefined {
+    return (this.reopening ??= this.connect?.()
+      .then((client) => {
+        if (client !== this.client) lostClients.add(this.client);
+        this.client = client;
+        this.replacing.next(client);
+      })
+      .finally(() => (this.reopening = undefined)));
+  }
 }
 
-/** 404 by the specification; many servers answer 400. They have executed nothing. */
-const isLostSession = ({ transport }: McpClient, thrown: unknown): boolean => {
-  const { status } = isRecord(thrown) ? thrown : {};
-  return transport?.sessionId !== undefined && (status === 404 || status === 400);
-};
+/**
+ * 404 by the specification; many servers answer 400, which others answer after they have executed a call. The client's
+ * error has the text of the response.
+ */
+function isLostSession({ transport }: McpClient, thrown: unknown): boolean {
+  const { status, message } = isRecord(thrown) ? thrown : {};
+  const isUnknown = status === 404 || (status === 400 && noSession.test(String(message)));
+  return transport?.sessionId !== undefined && isUnknown;
+}
+
+const noSession = /session|not initialized/i;
 
 /** The reason for a cancellation, which the client sends to the server. */
 export const cancelReason = 'No longer needed.';

@@ -1,5 +1,6 @@
 import type { Tool as ServerTool } from '@modelcontextprotocol/client';
-import { catchError, concatMap, defer, map, of, throwError } from 'rxjs';
+import { catchError, concatMap, defer, dematerialize, map, materialize, of } from 'rxjs';
+import { startWith, switchMap, throwError } from 'rxjs';
 import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
 import { markAsking } from '../../core/askingTool.js';
 import { ConfigurationError, ProtocolError } from '../../core/errors.js';
@@ -121,8 +122,8 @@ export interface McpTool extends Tool<string, JsonObject, JsonValue, McpProgress
  *
  * @param client A connected `Client` of `@modelcontextprotocol/client`, whose owner connects and closes it; or a
  * function that connects one. It is called for each subscription, and once more when a call finds that the server has
- * lost the session (404 or 400, for example since it was started again): the call is then sent again. Keep the client
- * that it returns, to close it.
+ * lost the session (404, or 400 with a text about it, for example since it was started again): the call is then sent
+ * again, the tools are watched in the new session, and the lost client is closed. Keep the last one, to close it.
  * @param options `prefix` of the names; `filter`, `describe` and `onSkip` to review the tools; `signIn` for a server
  * that requires one; `requests` that it may make of this application; and the time limits of a call: `timeout` (60 s,
  * restarted by progress), `resetTimeoutOnProgress` (true), `maxTotalTimeout` (none).
@@ -137,15 +138,20 @@ export function mcpTools(
   const connect = typeof client === 'function' ? client : undefined;
   return defer(() => (typeof client === 'function' ? client() : of(client))).pipe(
     concatMap((connected) => {
-      // An unconnected client does not fail: it answers with an empty list.
-      if (!connected.transport)
-        throw new ConfigurationError(
-          'mcp',
-          'The MCP client is not connected.',
-          'Await client.connect(transport) first.',
-        );
       const session = new McpSession(connected, connect);
-      return watchTools(connected).pipe(
+      return session.reopened.pipe(
+        startWith(connected),
+        switchMap((current) => {
+          // An unconnected client does not fail: it answers with an empty list.
+          if (!current.transport)
+            throw new ConfigurationError(
+              'mcp',
+              'The MCP client is not connected.',
+              'Await client.connect(transport) first.',
+            );
+          return watchTools(current).pipe(materialize());
+        }),
+        dematerialize(), // completes with the list of the current client
         map((serverTools) => toTools(session, hideSecrets(options.signIn, serverTools), options)),
       );
     }),
