@@ -216,10 +216,8 @@ function readChat(value: unknown, url: string): OpenedChat {
   return { ...readSummary(value, url), saved };
 }
 
-const tooManyConflicts = (status: number): HttpError => {
-  const message = 'Other devices write this chat at the same time. Try again in a moment: nothing is lost.';
-  return new HttpError(message, { provider: SERVER, status, retryable: true });
-};
+const tooManyConflicts = (status: number): HttpError =>
+  new HttpError('Other devices write this chat, too. Try again.', { provider: SERVER, status, retryable: true });
 
 const noChats = (url: string) =>
   optionsError(
