@@ -47,8 +47,8 @@ function mapAll(exchange: Exchange, ofRun: MapFile, ofView = ofRun): Exchange {
     input: mapFiles(input, ofRun),
     messages: mapFiles(messages, ofRun),
     view: mapView(view, ofView),
-    ...(base && { base: mapView(base, ofView) }),
-    ...(lost && { lost: { ...lost, base: mapView(lost.base, ofView) } }),
+    base: base && mapView(base, ofView),
+    lost: lost && { ...lost, base: mapView(lost.base, ofView) },
   };
 }
 

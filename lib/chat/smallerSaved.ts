@@ -14,7 +14,7 @@ export type ReportError = (thrown: unknown) => void;
 export function* smallerSaved(saved: SavedConversation): Generator<SavedConversation, undefined> {
   yield saved;
   const all = saved.exchanges.map(withoutFiles);
-  for (const exchanges of all.some(({ checkpoint }) => checkpoint) ? [all, all.map(withoutCheckpoint)] : [all])
+  for (const exchanges of [all, all.map(withoutCheckpoint)])
     for (let count = exchanges.length; count > 0; count = Math.floor(count / 2)) {
       const newest = exchanges.slice(-count);
       const ids = new Set(newest.map(({ id }) => id));
