@@ -180,13 +180,6 @@ export function createExchanges(
   const open = (): readonly Exchange[] =>
     [...byId.values()].filter(({ base, view }) => base !== undefined || openStatuses.includes(view.status));
 
-  /** By the ids of calls. Of two with one id, that on the shown path, else the older one: what a person sees counts. */
-  const ownersIn = (list: readonly Exchange[]): ReadonlyMap<string, Exchange> => {
-    const shownPath = new Set(path(last));
-    const bestLast = list.toReversed().toSorted((a, b) => Number(shownPath.has(a)) - Number(shownPath.has(b)));
-    return new Map(bestLast.flatMap((exchange) => callsOf(exchange.view).map(({ id }) => [id, exchange] as const)));
-  };
-
   const addAnswer = (id: string, answer: CallAnswers, change: Pick<Partial<Exchange>, 'view'> = {}): void =>
     update(id, { answers: mergeAnswers(get(id).answers, answer), ...change });
 
@@ -212,12 +205,7 @@ export function createExchanges(
     /** The input of an exchange, to send it again: the files that the server has are not sent again. */
     inputOf: (id: string): readonly Message[] => pack({ ...get(id), view: emptyView }).input, // with refused files
 
-    /** It is asked with each event: the calls that have ended are read only if several exchanges are open. */
-    waiting(): readonly ToolCallView[] {
-      const list = open();
-      const owners = ownersIn(list.length > 1 ? list : []);
-      return list.flatMap((one) => openCalls(one).filter(({ id }) => (owners.get(id) ?? one) === one));
-    },
+    waiting: (): readonly ToolCallView[] => waitingIn(open(), path(last)),
 
     /** An exchange that is known by its id stays as it is. */
     add(id: string, parent: string | undefined, input: readonly Message[]): Exchange {
@@ -252,9 +240,9 @@ export function createExchanges(
 
     /** A call that has an answer keeps it: a button may be clicked twice. */
     answer(callId: string, answer: CallAnswers): void {
-      if (!ownersIn([...byId.values()]).has(callId))
+      if (!ownersIn([...byId.values()], []).has(callId))
         throw unknownId('call', callId, 'Pass the `id` of a call of `view.waiting`.');
-      const owner = ownersIn(open()).get(callId); // a second click must not answer the other
+      const owner = ownersIn(open(), path(last)).get(callId); // a second click must not answer the other
       if (!owner || openCalls(owner).every(({ id }) => id !== callId)) return;
       // The events of a run that has not ended change its view.
       addAnswer(owner.id, answer, owner.base ? {} : { view: changeCall(owner.view, callId, pending) });
@@ -274,6 +262,18 @@ function siblingsIn(byId: ReadonlyMap<string, Exchange>): (parent: string | unde
       for (const { id, parent: other } of byId.values()) if (!ids.get(other)?.push(id)) ids.set(other, [id]);
     return ids.get(parent) ?? [];
   };
+}
+
+/** By the ids of calls. Of two with one id, that on the shown path, else the older one: what a person sees counts. */
+function ownersIn(list: readonly Exchange[], shownPath: readonly Exchange[]): ReadonlyMap<string, Exchange> {
+  const bestLast = [...shownPath.filter((one) => list.includes(one)), ...list].toReversed();
+  return new Map(bestLast.flatMap((one) => callsOf(one.view).map(({ id }) => [id, one] as const)));
+}
+
+/** It is asked with each event: calls that have ended are read only if several exchanges are open. */
+function waitingIn(list: readonly Exchange[], shownPath: readonly Exchange[]): readonly ToolCallView[] {
+  const owners = ownersIn(list.length > 1 ? list : [], shownPath);
+  return list.flatMap((one) => openCalls(one).filter(({ id }) => (owners.get(id) ?? one) === one));
 }
 
 export const openCalls = ({ view, answers }: Exchange): readonly ToolCallView[] =>

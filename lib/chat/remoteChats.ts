@@ -7,7 +7,7 @@ import { smallerSaved, type ReportError } from './smallerSaved.js';
 import { HttpError, optionsError } from '../core/errors.js';
 import { isRecord, objectOrEmpty, tryParseJson } from '../core/json/json.js';
 import type { ChatPage, ChatSummary } from '../transport/chatSummary.js';
-import { addressOf, createRetryDelay, makeClient, pageFetch, SERVER } from '../transport/pageFetch.js';
+import { addressOf, createRetryDelay, makeClient, pageFetch } from '../transport/pageFetch.js';
 import { requireReconnection, statusError, type PageRequestOptions } from '../transport/pageFetch.js';
 import { reportRejection } from '../core/reportUnhandled.js';
 
@@ -170,7 +170,7 @@ function keepChat(
         concatMap(({ status, value, sent }) => {
           if (status === 409) {
             known = readChat(value, url);
-            if (conflictsLeft === 0) throw tooManyConflicts(status);
+            if (conflictsLeft === 0) throw statusError(new Response(null, { status }));
             return write(after, conflictsLeft - 1);
           }
           known = { ...readSummary(value, url), saved };
@@ -215,11 +215,6 @@ function readChat(value: unknown, url: string): OpenedChat {
   if (!isSavedConversation(saved)) throw unreadableConversation(saved);
   return { ...readSummary(value, url), saved };
 }
-
-const tooManyConflicts = (status: number): HttpError => {
-  const message = 'Other devices write this chat at the same time. Try again in a moment: nothing is lost.';
-  return new HttpError(message, { provider: SERVER, status, retryable: true });
-};
 
 const noChats = (url: string) =>
   optionsError(

@@ -1,6 +1,6 @@
 import { identity } from 'rxjs';
 import type { FilePart } from '../core/message.js';
-import { changeCalls, type View } from '../operators/view/view.js';
+import type { View } from '../operators/view/view.js';
 import { filesIn, type RunFile } from '../transport/runFiles.js';
 import type { Exchange } from './exchanges.js';
 
@@ -41,25 +41,27 @@ const filesOf = ({ input, messages }: Exchange): readonly FilePart[] => filesIn(
 type MapFile = (file: FilePart) => FilePart | readonly FilePart[];
 
 function mapAll(exchange: Exchange, ofRun: MapFile, ofView = ofRun): Exchange {
-  const { input, messages, base, lost } = exchange;
-  const mapOwn = (view: View): View => ({ ...view, messages: mapFiles(view.messages, ofView) });
-  const mapView = (view: View): View =>
-    changeCalls(mapOwn(view), (call) => (call.nested ? { ...call, nested: mapOwn(call.nested) } : call));
+  const { input, messages, view, base, lost } = exchange;
   return {
     ...exchange,
     input: mapFiles(input, ofRun),
     messages: mapFiles(messages, ofRun),
-    view: mapView(exchange.view),
-    ...(base && { base: mapView(base) }),
-    ...(lost && { lost: { ...lost, base: mapView(lost.base) } }),
+    view: mapView(view, ofView),
+    base: base && mapView(base, ofView),
+    lost: lost && { ...lost, base: mapView(lost.base, ofView) },
   };
 }
 
-const mapFiles = <M extends { readonly parts: readonly { readonly type: string }[] }>(
+const mapView = (view: View, map: MapFile): View => ({ ...view, messages: mapFiles(view.messages, map) });
+
+const mapFiles = <M extends { readonly parts: readonly { readonly type: string; readonly nested?: View }[] }>(
   messages: readonly M[],
   map: MapFile,
 ): readonly M[] =>
   messages.map((message) => ({
     ...message,
-    parts: message.parts.flatMap((part) => (part.type === 'file' ? map(part as unknown as FilePart) : part)),
+    parts: message.parts.flatMap((part) => {
+      if (part.type === 'file') return map(part as unknown as FilePart);
+      return part.nested ? { ...part, nested: mapView(part.nested, map) } : part;
+    }),
   }));

@@ -2,7 +2,6 @@ import type { Exchange } from './exchanges.js';
 import type { SavedConversation } from './savedConversation.js';
 import { withoutFiles } from './savedFiles.js';
 import { reportRejection } from '../core/reportUnhandled.js';
-import { failView } from '../operators/view/view.js';
 
 /** Called with the refusal of a service, too. */
 export type ReportError = (thrown: unknown) => void;
@@ -15,7 +14,7 @@ export type ReportError = (thrown: unknown) => void;
 export function* smallerSaved(saved: SavedConversation): Generator<SavedConversation, undefined> {
   yield saved;
   const all = saved.exchanges.map(withoutFiles);
-  for (const exchanges of all.some(({ checkpoint }) => checkpoint) ? [all, all.map(withoutCheckpoint)] : [all])
+  for (const exchanges of [all, all.map(withoutCheckpoint)])
     for (let count = exchanges.length; count > 0; count = Math.floor(count / 2)) {
       const newest = exchanges.slice(-count);
       const ids = new Set(newest.map(({ id }) => id));
@@ -33,9 +32,10 @@ export function* smallerSaved(saved: SavedConversation): Generator<SavedConversa
   return undefined;
 }
 
+/** As a run that ends with its page. */
 const withoutCheckpoint = ({ checkpoint, ...exchange }: Exchange): Exchange =>
   checkpoint && ['waiting', 'runningTools'].includes(exchange.view.status)
-    ? { ...exchange, view: failView(exchange.view) }
+    ? { ...exchange, base: exchange.view, hasBegun: true, answers: undefined }
     : exchange;
 
 /** Returns what there was room for; undefined if there was none. What the storage throws is reported. */

@@ -60,10 +60,10 @@ interface RunSnapshot<O> {
  *
  * <span class="informal">A resource whose loader is an agent.</span>
  *
- * Each input, and each `user` of `provideAgent`, starts a run, and leaves the one before it. A run is also left when the
- * component or the service that has injected it is destroyed: a local run is aborted, and a service ends one that nobody
- * reads after its `grace`. On the server (SSR), no run starts. For prompts that know the earlier ones, and for approvals,
- * use `injectConversation`.
+ * Each input, and each `user` of `provideAgent`, starts a run, and leaves the one before it. A run is also left when
+ * the component or the service that has injected it is destroyed: a local run is aborted, and a service ends one that
+ * nobody reads after its `grace`. On the server (SSR), no run starts. For prompts that know the earlier ones, and for
+ * approvals, use `injectConversation`.
  *
  * ```ts
  * class Summary {

@@ -131,11 +131,12 @@ function answer(
   options: ApprovalOptions,
 ): Observable<ToolResultEvent | ApprovedCall> {
   const { id, name } = call;
-  const result = options.resumed?.results.get(id);
-  const error = options.resumed?.errors.get(id);
   // A tool that only this turn has was not there when the answers were checked: it executes itself.
-  if (error !== undefined && !tool.execute) throw new ToolFailure('failed', error);
-  if (result !== undefined && !tool.execute) return of<ToolResultEvent>({ type: 'toolResult', id, name, result });
+  const given = tool.execute ? undefined : options.resumed;
+  const result = given?.results.get(id);
+  const error = given?.errors.get(id);
+  if (error !== undefined) throw new ToolFailure('failed', error);
+  if (result !== undefined) return of<ToolResultEvent>({ type: 'toolResult', id, name, result });
   return decision(waiting, tool, options).pipe(
     mergeMap((decided) => {
       if (!decided.approve) throw denial(decided.reason);
