@@ -113,7 +113,7 @@ export class RunLanes {
     const isLimit = error['status'] === 429 || error['code'] === 'rate_limit';
     const what = isLimit ? 'rate limit, ' : '';
     const label = `${what}retry ${attempt} in ${formatTime(delay)}: ${shortJson(error['message'] ?? error)}`;
-    request.lane.spans.push({ kind: isLimit ? 'rateLimit' : 'retry', from: at, to: at + delay, label });
+    request.pause({ kind: isLimit ? 'rateLimit' : 'retry', from: at, to: at + delay, label });
     return request.lane;
   }
 

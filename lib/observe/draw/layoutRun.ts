@@ -64,11 +64,9 @@ class RunLayout {
         this.item(at, lane, 'entry', 'request', entry);
         break;
       }
-      case 'requestEnd': {
-        const lane = this.lanes.endRequest(at, outcomeOf(entry), entry.request);
-        this.item(at, lane, 'entry', 'requestEnd', entry);
+      case 'requestEnd':
+        this.item(at, this.lanes.endRequest(at, outcomeOf(entry), entry.request), 'entry', 'requestEnd', entry);
         break;
-      }
       case 'stop':
       case 'prompt': {
         const label = entry.type === 'stop' ? 'stopped by the application' : 'prompt';

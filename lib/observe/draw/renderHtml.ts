@@ -1,3 +1,4 @@
+import { groupByKey } from '../../core/lists.js';
 import { formatTime, type Drawing, type Lane, type Mark, type Span, type Tick } from './drawnLane.js';
 import { pageScript } from './script.js';
 import { drawingStyle, legend, markSigns } from './style.js';
@@ -44,12 +45,7 @@ function drawingData({ root, items, duration }: Drawing, wire: WireOfRun, startT
       exchange.frames.map((text, index) => ({ request, at: at + (after[index] ?? 0) - startTime, text })),
     ),
   );
-  const byRequest = new Map<number, number[]>();
-  for (const [index, { request }] of frames.entries()) {
-    const ofRequest = byRequest.get(request) ?? [];
-    ofRequest.push(index);
-    byRequest.set(request, ofRequest);
-  }
+  const byRequest = groupByKey([...frames.keys()], (index) => frames[index]?.request);
   const next = new Map<number, number>();
   const frameBefore = (request: number, time: number): readonly number[] => {
     const ofRequest = byRequest.get(request) ?? [];

@@ -6,15 +6,16 @@ const SILENCE_TIME = 1000;
 /** Milliseconds before an HTTP request. A shorter pause is the work of encoding. */
 const UNSENT_TIME = 50;
 
-const pauses: ReadonlySet<Span['kind']> = new Set(['retry', 'rateLimit', 'queued']);
-
 export class RequestLane {
   private attemptStart: number;
+  private attemptTicks = 0;
+  /** A wait begins with the attempt, or after the pause before its retry. */
+  private waitStart: number;
   private firstTick: number | undefined;
   private lastTick: number;
 
   constructor(readonly lane: Lane) {
-    this.attemptStart = this.lastTick = lane.start;
+    this.attemptStart = this.waitStart = this.lastTick = lane.start;
   }
 
   get isClosed(): boolean {
@@ -25,7 +26,7 @@ export class RequestLane {
     const { lane } = this;
     if (this.firstTick === undefined) {
       this.firstTick = tick.at;
-      const from = this.waitStart();
+      const from = this.waitStart;
       const label = `first content after ${formatTime(tick.at - lane.start)}`;
       if (tick.at > from) lane.spans.push({ kind: 'wait', from, to: tick.at, label });
     } else {
@@ -40,33 +41,34 @@ export class RequestLane {
     const { lane } = this;
     const pause = at - lane.start;
     if (pause < UNSENT_TIME) return;
-    lane.spans.push({ kind: 'queued', from: lane.start, to: at, label: `sent after ${formatTime(pause)}` });
+    this.pause({ kind: 'queued', from: lane.start, to: at, label: `sent after ${formatTime(pause)}` });
+  }
+
+  pause(span: Span): void {
+    this.waitStart = Math.max(this.waitStart, span.to);
+    this.lane.spans.push(span);
   }
 
   retract(at: number): void {
     const { lane, attemptStart } = this;
     this.drawAnswer(at);
-    for (const tick of lane.ticks) if (tick.at >= attemptStart) tick.isVoid = true;
+    for (const tick of lane.ticks.slice(this.attemptTicks)) tick.isVoid = true;
+    this.attemptTicks = lane.ticks.length;
     lane.spans.push({ kind: 'void', from: attemptStart, to: at, label: 'retracted: what was emitted is void' });
     lane.marks.push({ kind: 'retract', at, label: 'retract' });
     this.attemptStart = this.lastTick = at;
+    this.waitStart = Math.max(this.waitStart, at);
     this.firstTick = undefined;
   }
 
   close(at: number, outcome: Outcome): void {
     const { lane } = this;
     if (this.isClosed) return;
-    if (this.firstTick === undefined && at > this.waitStart())
-      lane.spans.push({ kind: 'wait', from: this.waitStart(), to: at, label: 'no content' });
+    if (this.firstTick === undefined && at > this.waitStart)
+      lane.spans.push({ kind: 'wait', from: this.waitStart, to: at, label: 'no content' });
     this.drawAnswer(at);
     lane.note = this.summary();
     lane.close(at, outcome);
-  }
-
-  /** A wait begins with the attempt, or after the pause before its retry. */
-  private waitStart(): number {
-    const ends = this.lane.spans.filter(({ kind }) => pauses.has(kind)).map(({ to }) => to);
-    return Math.max(this.attemptStart, ...ends);
   }
 
   private drawAnswer(at: number): void {

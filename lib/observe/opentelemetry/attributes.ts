@@ -31,7 +31,9 @@ const MAX_NAME = 256;
  * server may repeat a key in it, also split by a control character or longer than the line: both would leave parts.
  */
 export const nameText = (text: string, most = MAX_NAME): string =>
-  hideKeys(plainText(text)).slice(0, most).replace(/[\s\p{Cs}]/gu, ' ');
+  hideKeys(plainText(text))
+    .slice(0, most)
+    .replace(/[\s\p{Cs}]/gu, ' ');
 
 const nameIn = (table: Readonly<Record<string, string>>, name: string): string =>
   nameText(Object.hasOwn(table, name) ? (table[name] ?? name) : name);

@@ -80,8 +80,7 @@ const valuesOf =
 
 const waitingCall = ['id', 'name', 'path'];
 
-function checkpointMask(part: Mask): Mask {
-  const messages = listOf(fields({ role: keep, parts: listOf(part) }));
+function checkpointMask(part: Mask, messages: Mask): Mask {
   const checkpoint: Mask = fields({
     ...keeping('version', 'orchestrator'),
     state: fields({ ...keeping('turn', 'usage'), messages }),
@@ -114,7 +113,7 @@ function createMasks(): Mask {
   const message = fields({ role: keep, parts: listOf(part) });
   const messages = listOf(message);
 
-  const checkpoint = checkpointMask(part);
+  const checkpoint = checkpointMask(part, messages);
 
   const value = byType({
     // Dots in a part of a JSON text would make it invalid.

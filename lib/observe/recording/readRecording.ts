@@ -1,6 +1,6 @@
 import { recordingError } from '../../core/errors.js';
 import type { StreamEvent } from '../../core/event.js';
-import { finiteNumber, isRecord, tryParseJson, type JsonObject } from '../../core/json/json.js';
+import { asArray, finiteNumber, isRecord, objectOrEmpty, tryParseJson, type JsonObject } from '../../core/json/json.js';
 import type { Message } from '../../core/message.js';
 import type { ToolDefinition } from '../../core/tool.js';
 import { RECORDING_VERSION, runKey } from './entries.js';
@@ -59,16 +59,15 @@ export interface RecordedStep {
   readonly entry: Exclude<RunEntry, DeltasEntry | StartEntry>;
 }
 
-interface OpenRun {
-  readonly start: StartEntry;
-  readonly hasContent: boolean;
-  agent?: AgentEntry;
-  readonly requests: OpenRequest[];
-  readonly steps: RecordedStep[];
-  end?: EndEntry;
-}
+type Open<T> = { -readonly [Field in keyof T]: T[Field] };
 
-type OpenRequest = { -readonly [Field in keyof RecordedRequest]: RecordedRequest[Field] };
+type OpenRequest = Open<RecordedRequest>;
+
+interface OpenRun extends Open<RecordedRun> {
+  readonly requests: OpenRequest[];
+  readonly numbered: Map<number, OpenRequest>;
+  readonly steps: RecordedStep[];
+}
 
 /**
  * Reads a recording of `record`, `recordRun` or `recordFetch`.
@@ -111,10 +110,7 @@ function exchangesOnly(text: string): RunRecording | undefined {
   return { version: 0, runs: [], exchanges, wire, skipped: all.length - exchanges.length };
 }
 
-function timesOf(exchange: unknown): readonly number[] {
-  const frames = isRecord(exchange) ? exchange['frames'] : undefined;
-  return Array.isArray(frames) ? frames.map(() => 0) : [];
-}
+const timesOf = (exchange: unknown): readonly number[] => asArray(objectOrEmpty(exchange)['frames']).map(() => 0);
 
 const notARecording = (problem: string) =>
   recordingError(
@@ -161,12 +157,8 @@ class RecordingReader {
         this.wire.push(entry);
         break;
       case 'start': {
-        const run: OpenRun = {
-          start: entry,
-          hasContent: this.hasContent.get(entry.recorder) ?? true,
-          requests: [],
-          steps: [],
-        };
+        const hasContent = this.hasContent.get(entry.recorder) ?? true;
+        const run: OpenRun = { start: entry, hasContent, requests: [], numbered: new Map(), steps: [] };
         this.runs.push(run);
         this.open.set(runKey(entry), run);
         break;
@@ -194,10 +186,11 @@ class RecordingReader {
         run.agent = entry;
         break;
       case 'request':
-        run.requests.push(completeRequest(entry, run.requests.at(-1)));
+        if (run.numbered.has(entry.request)) return; // otherwise, each would emit the chunks of all
+        run.numbered.set(entry.request, addRequest(run.requests, entry));
         break;
       case 'requestEnd': {
-        const request = run.requests.findLast((each) => each.entry.request === entry.request);
+        const request = run.numbered.get(entry.request);
         if (request) request.end = entry;
         break;
       }
@@ -231,7 +224,22 @@ function* expand({ of, field, texts, after, ...delta }: DeltasEntry): Iterable<[
   }
 }
 
-function completeRequest(entry: RequestEntry, previous: RecordedRequest | undefined): RecordedRequest {
-  const messages = [...(previous?.messages.slice(0, entry.earlier) ?? []), ...entry.messages];
-  return { entry, messages, tools: entry.tools ?? previous?.tools ?? [], settings: entry.settings ?? {} };
+/** Each request repeats the messages before it: they are copied when they are read. */
+function addRequest(requests: OpenRequest[], entry: RequestEntry): OpenRequest {
+  const count = requests.length + 1;
+  const request: OpenRequest = {
+    entry,
+    get messages() {
+      const messages: Message[] = [];
+      for (const each of requests.slice(0, count)) {
+        messages.splice(each.entry.earlier);
+        for (const message of each.entry.messages) messages.push(message);
+      }
+      return messages;
+    },
+    tools: entry.tools ?? requests.at(-1)?.tools ?? [],
+    settings: entry.settings ?? {},
+  };
+  requests.push(request);
+  return request;
 }

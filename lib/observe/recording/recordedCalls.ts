@@ -2,6 +2,7 @@ import type { Decision, WaitingCall } from '../../core/approval.js';
 import type { RunEvent, ToolResultEvent } from '../../core/event.js';
 import { asKnownEvent, isToolResult, type KnownEvent } from '../../core/eventGuards.js';
 import type { JsonObject } from '../../core/json/json.js';
+import { groupByKey } from '../../core/lists.js';
 import { toolCallsOf, toolErrorTexts } from '../../core/message.js';
 import type { ToolDefinition } from '../../core/tool.js';
 import type { ValueEntry } from './entries.js';
@@ -48,9 +49,8 @@ export interface RecordedCall {
   readonly isOpen: boolean;
 }
 
-interface OpenCall extends RecordedCall {
-  readonly outputs: { readonly step: RecordedStep; readonly output: CallOutput }[];
-  isOpen: boolean;
+interface OpenCall extends Mutable<RecordedCall> {
+  readonly outputs: RecordedCall['outputs'][number][];
 }
 
 export function callsOf(run: RecordedRun): readonly RecordedCall[] {
@@ -83,14 +83,12 @@ function outputOf(event: KnownEvent): CallOutput | undefined {
   switch (event.type) {
     case 'toolProgress':
     case 'toolUsage':
-    case 'nested': {
-      const { id: _, name: _name, ...output } = event;
-      return output;
-    }
+    case 'nested':
     case 'toolResult': {
       const { id: _, name: _name, ...output } = event;
       // A stop, a cancellation and a deadline happen again, and end the call.
-      return output.code === 'cancelled' || output.code === 'timeout' ? undefined : output;
+      const isRepeated = output.type === 'toolResult' && (output.code === 'cancelled' || output.code === 'timeout');
+      return isRepeated ? undefined : output;
     }
     default:
       return undefined;
@@ -99,11 +97,11 @@ function outputOf(event: KnownEvent): CallOutput | undefined {
 
 /** The call waits after the last event of its agent. */
 function suspend(run: RecordedRun, open: ReadonlyMap<string, OpenCall>): void {
-  const waiting = waitingAtEnd(run);
+  const waiting = groupByKey(waitingAtEnd(run), ({ path }) => path?.[0]);
   for (const call of open.values()) {
-    const inner = waiting.filter(({ path }) => path?.[0] === call.id).map(asInnerCall);
+    const inner = waiting.get(call.id)?.map(asInnerCall);
     const step = call.outputs.at(-1)?.step ?? call.start;
-    if (inner.length > 0) call.outputs.push({ step, output: { type: 'toolSuspended', waiting: inner } });
+    if (inner) call.outputs.push({ step, output: { type: 'toolSuspended', waiting: inner } });
   }
 }
 
@@ -210,7 +208,8 @@ export interface RecordedTool {
 }
 
 export function toolsOf(run: RecordedRun): readonly RecordedTool[] {
-  const definitions = new Map(run.requests.flatMap(({ tools }) => tools.map((tool) => [tool.name, tool] as const)));
+  const lists = new Set(run.requests.map(({ tools }) => tools)); // most requests have that of the previous one
+  const definitions = new Map([...lists].flat().map((tool) => [tool.name, tool]));
   const { open } = run.start.checkpoint ?? {};
   const started = new Set(stepsOf(run, 'toolStart').map(({ event }) => event.name));
   const waiting = [...waitingCalls(run).map(({ call }) => call), ...(open?.waiting ?? []).filter(({ path }) => !path)];
@@ -221,9 +220,10 @@ export function toolsOf(run: RecordedRun): readonly RecordedTool[] {
   for (const name of names)
     if (!definitions.has(name)) definitions.set(name, { name, description: '', parameters: { type: 'object' } });
   const rejected = rejectedArguments(run);
+  const waitingByName = groupByKey(waiting, (call) => call.name);
   return [...definitions.values()].map((definition): RecordedTool => {
     const { name } = definition;
-    const own = waiting.filter((call) => call.name === name);
+    const own = waitingByName.get(name) ?? [];
     // Details are of an approval. Without them, a call that nobody answered looks the same with or without `execute`.
     const isOpen = own.every(({ id, details }) => !details && waitedOn.has(id));
     const isAnswered = own.some(({ id }) => answered.has(id));

@@ -8,6 +8,7 @@ import { withoutCheckpoint } from './recordedEvent.js';
 import { wholeTime } from './wholeTime.js';
 import type { RecordingOutput } from './recordingOutput.js';
 import { endedStreams, streamNames, textSlotOf } from './textStreams.js';
+import { MAX_DELTA } from './validEntry.js';
 
 interface Batch {
   readonly of: ValueEntry['type'];
@@ -200,21 +201,14 @@ function deltaField(value: StreamEvent): DeltasEntry['field'] | undefined {
     case 'thinking':
       return 'text';
     case 'toolCallFragment':
+      if ((known.id?.length ?? 0) + (known.name?.length ?? 0) > MAX_DELTA / 2) return undefined;
       return typeof known.arguments === 'string' && !known.done && !known.providerData ? 'arguments' : undefined;
     default:
       return undefined;
   }
 }
 
-function isSameDelta(a: StreamEvent, b: StreamEvent): boolean {
-  if (a.type !== b.type) return false;
-  if (a.type !== 'toolCallFragment') return true;
-  const [x, y] = [asKnownEvent(a), asKnownEvent(b)];
-  return (
-    x.type === 'toolCallFragment' &&
-    y.type === 'toolCallFragment' &&
-    x.index === y.index &&
-    x.id === y.id &&
-    x.name === y.name
-  );
-}
+const sameFields = ['type', 'index', 'id', 'name'] as const;
+
+const isSameDelta = (a: StreamEvent, b: StreamEvent): boolean =>
+  sameFields.every((field) => Reflect.get(a, field) === Reflect.get(b, field));

@@ -66,6 +66,9 @@ function shapeOf(shapes: Readonly<Record<string, Shape>>, value: unknown): Shape
   return shape ?? {};
 }
 
+/** In characters of JSON: of consecutive deltas, what they share is copied for each. */
+export const MAX_DELTA = 1000;
+
 /** A function, so that a bundler can leave the table out. */
 function createEntryShapes(): Readonly<Record<string, Shape>> {
   const ofRun: Shape = { at: isNumber, run: isNumber, recorder: optional(isText) };
@@ -98,7 +101,7 @@ function createEntryShapes(): Readonly<Record<string, Shape>> {
       ...ofRun,
       request: optional(isNumber),
       of: (of) => of === 'chunk' || of === 'event' || of === 'both',
-      value: (each) => isValue(each) && Object.keys(each as object).length <= 100, // copied for each text
+      value: (each) => isValue(each) && JSON.stringify(each).length <= MAX_DELTA,
       field: (field) => field === 'text' || field === 'arguments',
       texts: listOf(isText),
       after: listOf(isNumber),

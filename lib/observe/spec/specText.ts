@@ -35,15 +35,9 @@ export const toSource = (value: unknown): string =>
   JSON.stringify(value).replaceAll(/(?<=[{,])"__proto__":/g, '["__proto__"]:');
 
 export function importLine(module: string, names: readonly string[]): string {
-  const types = names.filter((name) => name.startsWith('type '));
+  const types = names.filter((name) => name.startsWith('type ')).map((name) => name.slice('type '.length));
   const values = names.filter((name) => !name.startsWith('type '));
   const line = (keyword: string, list: readonly string[]) =>
     list.length > 0 ? `${keyword} { ${list.join(', ')} } from '${module}';\n` : '';
-  return (
-    line('import', values) +
-    line(
-      'import type',
-      types.map((name) => name.slice('type '.length)),
-    )
-  );
+  return line('import', values) + line('import type', types);
 }

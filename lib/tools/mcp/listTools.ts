@@ -1,7 +1,7 @@
 import type { Tool as ServerTool } from '@modelcontextprotocol/client';
 import { asyncScheduler, concat, defer, EMPTY, exhaustMap, filter, ignoreElements, map, Observable, of } from 'rxjs';
 import { repeat, ReplaySubject, share, tap, timer, type Subscriber } from 'rxjs';
-import { ConnectionError } from '../../core/errors.js';
+import { ConfigurationError, ConnectionError } from '../../core/errors.js';
 import { asArray, isRecord, nonEmptyString, objectOrEmpty } from '../../core/json/json.js';
 import { anyResult, cancelReason, fromRequest, isTooDeepForClient, type McpClient } from './client.js';
 
@@ -12,6 +12,9 @@ const sharedLists = new WeakMap<McpClient, Observable<readonly ServerTool[]>>();
 
 /** Emits on subscription, and after each change that the server announces; completes when none can follow. */
 export function watchTools(client: McpClient): Observable<readonly ServerTool[]> {
+  // An unconnected client does not fail: it answers with an empty list.
+  if (!client.transport)
+    throw new ConfigurationError('mcp', 'The MCP client is not connected.', 'Await client.connect(transport) first.');
   const shared =
     sharedLists.get(client) ?? defer(() => listOnChange(client)).pipe(share({ connector: () => new ReplaySubject(1) }));
   sharedLists.set(client, shared);

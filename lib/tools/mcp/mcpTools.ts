@@ -1,9 +1,8 @@
 import type { Tool as ServerTool } from '@modelcontextprotocol/client';
 import { catchError, concatMap, defer, dematerialize, map, materialize, of } from 'rxjs';
-import { startWith, switchMap, throwError } from 'rxjs';
-import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
+import { startWith, switchMap, throwError, type MonoTypeOperatorFunction, type Observable } from 'rxjs';
 import { markAsking } from '../../core/askingTool.js';
-import { ConfigurationError, ProtocolError } from '../../core/errors.js';
+import { ProtocolError } from '../../core/errors.js';
 import { objectOrEmpty, omit, type JsonObject, type JsonSchema, type JsonValue } from '../../core/json/json.js';
 import type { Progress } from '../../core/progress.js';
 import type { Tool, ToolContext } from '../../core/tool.js';
@@ -141,16 +140,7 @@ export function mcpTools(
       const session = new McpSession(connected, connect);
       return session.reopened.pipe(
         startWith(connected),
-        switchMap((current) => {
-          // An unconnected client does not fail: it answers with an empty list.
-          if (!current.transport)
-            throw new ConfigurationError(
-              'mcp',
-              'The MCP client is not connected.',
-              'Await client.connect(transport) first.',
-            );
-          return watchTools(current).pipe(materialize());
-        }),
+        switchMap((current) => watchTools(current).pipe(materialize())),
         dematerialize(), // completes with the list of the current client
         map((serverTools) => toTools(session, hideSecrets(options.signIn, serverTools), options)),
       );

@@ -4,8 +4,10 @@ import { redactThrown } from '../../../lib/protocol/redact.js';
 import { findSecrets, spellings } from '../../../lib/protocol/secrets.js';
 import { EntryQueue } from '../../../lib/observe/recording/entryQueue.js';
 import { redactFrames } from '../../../lib/observe/recording/redactFrames.js';
+import { drawRun } from '../../../lib/observe/draw/drawRun.js';
 import { readRecording } from '../../../lib/observe/recording/readRecording.js';
-import { runOf } from '../../../lib/observe/recording/replay.js';
+import { replayEvents, runOf } from '../../../lib/observe/recording/replay.js';
+import { writeSpec } from '../../../lib/observe/spec/writeSpec.js';
 import { openTail, secretsIn } from '../../../lib/observe/recording/redactTexts.js';
 import { MarkdownWriter } from '../../../lib/cli/chat/markdownWriter.js';
 import { InspectedRuns } from '../../../lib/cli/inspect/inspectedRuns.js';
@@ -155,6 +157,83 @@ const recordings: Readonly<
   ],
 };
 
+/** What reads a recording of a stranger. */
+const readersOfRecordings: Readonly<Record<string, (text: string) => unknown>> = {
+  drawRun: (text) => drawRun(readRecording(text)),
+  writeSpec: (text) => writeSpec(readRecording(text)),
+  'the messages of its last request': (text) => readRecording(text).runs[0]?.requests.at(-1)?.messages,
+  replayEvents: (text) => replayEvents(readRecording(text), { speed: Infinity }).subscribe({ error: () => undefined }),
+  'the inspector': (text) => {
+    const runs = new InspectedRuns();
+    runs.add('a', text, true);
+    return runs.textOf(1);
+  },
+};
+
+const request = (number: number, earlier = 1e9, messages: readonly object[] = []) => ({
+  ...{ type: 'request', run: 1, request: number, model: { provider: 'p', name: 'm' }, earlier, messages },
+});
+const chunk = (value: object, number = 1) => ({ type: 'both', run: 1, request: number, value });
+const exchange = { type: 'exchange', after: [], exchange: { method: '', url: '', frames: [], body: 'hello' } };
+const prompts = (count: number, text: string) =>
+  Array.from({ length: count }, () => ({ role: 'user', parts: [{ type: 'text', text }] }));
+const tool = (index: number) => ({ name: `tool_${index}`, description: '', parameters: {} });
+const end = '{"type":"end","run":1,"at":99999,"outcome":"completed"}';
+
+/** Lines with many of two things, each with all of the other if it is not read well. */
+const hostile: Readonly<Record<string, (count: number) => string>> = {
+  'requests that repeat messages without a text': (count) =>
+    `${JSON.stringify({ at: 0, ...request(0, 0, prompts(count, '')) })}
+${entries(count, (index) => [request(index)])}
+${entries(count, () => [exchange])}`,
+  'requests that repeat a long prompt': (count) =>
+    `${JSON.stringify({ at: 0, ...request(0, 0, prompts(1, 'a'.repeat(30 * count))) })}
+${entries(count, (index) => [request(index)])}
+${entries(count, () => [exchange])}`,
+  'open requests, and exchanges': (count) =>
+    `${entries(count, (index) => [request(index, 0, prompts(1, 'hello'))])}
+${entries(count, () => [{ ...exchange, at: count }])}`,
+  'a long prompt, and a long body': (count) =>
+    `${entries(2, (index) => [request(index, 0, prompts(1, `b${'a'.repeat(30 * count)}`))])}
+${JSON.stringify({ ...exchange, at: 1, exchange: { ...exchange.exchange, body: 'a'.repeat(60 * count) } })}`,
+  'ends of the first request': (count) =>
+    `${entries(count, (index) => [request(index)])}
+${entries(count, () => [{ type: 'requestEnd', run: 1, request: 1, outcome: 'completed' }])}`,
+  'requests with one number, and chunks': (count) =>
+    `${entries(count, () => [request(1)])}
+${entries(count, () => [chunk({ type: 'text', text: 'a' })])}`,
+  'requests with the same tools': (count) =>
+    `${JSON.stringify({ at: 0, ...request(0), tools: Array.from({ length: count }, (_, index) => tool(index)) })}
+${entries(count, (index) => [request(index)])}`,
+  'tools, and calls that wait': (count) =>
+    `${JSON.stringify({ at: 0, ...request(0), tools: Array.from({ length: count }, (_, index) => tool(index)) })}
+${entries(count, (index) => [{ type: 'event', run: 1, value: { type: 'toolWaiting', id: `c${index}`, name: 'x', arguments: {} } }])}`,
+  retractions: (count) =>
+    `${JSON.stringify({ at: 0, ...request(1) })}
+${entries(count, () => [chunk({ type: 'text', text: 'a' }), chunk({ type: 'retract', attempt: 1 })])}`,
+  'retries that are retracted': (count) =>
+    `${JSON.stringify({ at: 0, ...request(1) })}
+${entries(count, (attempt) => [
+  chunk({ type: 'retry', attempt, delay: 0, error: {} }),
+  chunk({ type: 'text', text: 'a' }),
+  chunk({ type: 'retract', attempt }),
+])}`,
+  'deltas that share a large value': (count) =>
+    `${JSON.stringify({ at: 0, ...request(1) })}
+${entries(1, () => [
+  {
+    ...{ type: 'deltas', run: 1, request: 1, of: 'both', field: 'text', after: [] },
+    value: { type: 'text', text: '', more: 'y'.repeat(10 * count) },
+    texts: Array.from({ length: count }, () => 'a'),
+  },
+])}`,
+  'turns, and calls without a result': (count) =>
+    entries(count, (turn) => [
+      { type: 'event', run: 1, value: { type: 'toolStart', id: `c${turn}`, name: 'x', arguments: {} } },
+      { type: 'event', run: 1, value: { type: 'turn', turn, finishReason: 'stop' } },
+    ]),
+};
+
 /** Events of calls that a view does not have. */
 const unknownCalls: Readonly<Record<string, (ids: readonly string[]) => readonly RunEvent[]>> = {
   'of their progress': (ids) => ids.map((id) => ({ type: 'toolProgress', id, name: 'pay', value: 1 })),
@@ -177,6 +256,18 @@ describe('the cost of recordings', () => {
       read,
       [4000, 8000, 16_000].map((count) => text(count)),
     );
+  });
+});
+
+describe('the cost of a recording of a stranger', () => {
+  const rows = Object.keys(readersOfRecordings).flatMap((reader) =>
+    Object.keys(hostile).map((what) => [reader, what] as const),
+  );
+  it.each(rows)('%s is linear in a recording with many %s', (reader, what) => {
+    const texts = [1000, 2000, 4000].map(
+      (count) => `{"type":"recording","version":2}\n${start}\n${hostile[what]?.(count) ?? ''}\n${end}`,
+    );
+    expectLinear(readersOfRecordings[reader] ?? (() => undefined), texts);
   });
 });
 
