@@ -130,7 +130,7 @@ export class HttpError extends RivuletError {
 }
 
 abstract class TransportError extends RivuletError {
-  override readonly retryable = true;
+  override readonly retryable: boolean = true;
 
   constructor(
     readonly provider: string,

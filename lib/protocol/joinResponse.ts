@@ -1,7 +1,7 @@
-import type { Observable } from 'rxjs';
+import { throwError, type Observable } from 'rxjs';
 import type { Chunk, RetryChunk } from '../core/chunk.js';
-import { errorToJson, isRetryable } from '../core/errors.js';
-import { isRecord } from '../core/json/json.js';
+import { errorText, errorToJson, isRetryable, StreamInterruptedError } from '../core/errors.js';
+import { nonEmptyString, objectOrEmpty } from '../core/json/json.js';
 import { continueAfterError } from './continueAfterError.js';
 import { announceRetry, retryDelay, type RetryOptions } from './retryRequest.js';
 import type { Decoder, Wire } from './wire.js';
@@ -19,15 +19,15 @@ import type { Decoder, Wire } from './wire.js';
  * @param wire The wire. Its decoder says with `resumePath` whether, and where, the rest can be requested.
  * @param read Reads a connection with the given wire: the response itself, or the rest at a path.
  * @param options How often the rest is requested without any progress; false: never.
- * @returns The chunks of all connections.
+ * @returns The chunks of all connections. If the rest cannot be requested, it fails with a StreamInterruptedError that
+ * is not `retryable`: to send the request again would create, and bill, a second response.
  */
 export function joinResponse(
   wire: Wire,
   read: (wire: Wire, resumePath?: string) => Observable<Chunk>,
   options: RetryOptions | false = {},
 ): Observable<Chunk> {
-  if (options === false) return read(wire);
-  const { count = 3 } = options;
+  const { count = 3, ...delays } = options === false ? { count: 0 } : options;
   let emit: (chunk: Chunk) => void = () => undefined;
   let decoder: Decoder | undefined;
   let lastPath: string | undefined;
@@ -40,14 +40,21 @@ export function joinResponse(
     },
   };
   const resume = (error: unknown): Observable<Chunk | RetryChunk> | undefined => {
-    const isInterruption = isRetryable(error) && isRecord(error) && error['code'] !== 'provider';
-    const path = isInterruption ? decoder?.resumePath?.() : undefined;
+    const path = isRetryable(error) ? decoder?.resumePath?.() : undefined;
     if (path === undefined) return undefined;
     attempts = path === lastPath ? attempts + 1 : 0;
     lastPath = path;
-    if (attempts >= count) return undefined;
-    const retry = { attempt: attempts + 1, delay: retryDelay(error, attempts, options), error: errorToJson(error) };
-    return announceRetry<Chunk>(read(joined, path), retry);
+    const delay = attempts < count ? retryDelay(error, attempts, delays) : undefined;
+    const retry = { attempt: attempts + 1, delay, error: errorToJson(error) };
+    return announceRetry<Chunk>(read(joined, path), retry) ?? throwError(() => createLostError(error));
   };
   return read(joined).pipe(continueAfterError<Chunk>(() => resume));
+}
+
+function createLostError(cause: unknown): StreamInterruptedError {
+  const provider = nonEmptyString(objectOrEmpty(cause)['provider']) ?? 'the provider';
+  const problem = `The connection to a response was lost, and its rest could not be read: ${errorText(cause)}`;
+  const advice = `${provider} continues to produce, and bills, this response: look for it there before you ask again.`;
+  const error = new StreamInterruptedError(provider, `${problem} ${advice}`, { cause });
+  return Object.assign(error, { retryable: false });
 }

@@ -4,6 +4,7 @@ import { createAgent, type Agent } from '../../agent/createAgent.js';
 import { omitRefused } from '../../protocol/omitRefused.js';
 import { errorText } from '../../core/errors.js';
 import type { RunEvent } from '../../core/event.js';
+import { requireMessages } from '../../core/input.js';
 import { tryParseJson, isRecord } from '../../core/json/json.js';
 import { userMessage, type Message } from '../../core/message.js';
 import type { Model } from '../../core/model.js';
@@ -166,7 +167,9 @@ function requireFile(command: string, file: string): string {
 
 function readChat(text: string): readonly Message[] {
   const chat = tryParseJson(text);
-  if (isRecord(chat) && chat['version'] === VERSION && Array.isArray(chat['messages']))
+  if (isRecord(chat) && chat['version'] === VERSION && Array.isArray(chat['messages'])) {
+    requireMessages(chat['messages']);
     return chat['messages'] as readonly Message[];
+  }
   throw new Error('The file is not a saved chat: /save writes one.');
 }

@@ -94,8 +94,10 @@ export class LineWrapper {
     if (piece.trim() === '') {
       this.word = '';
       this.wordWidth = 0;
-      this.column += widthOf(piece);
-      return this.column > this.columns() ? this.breakLine() : piece;
+      const width = widthOf(piece);
+      if (this.column + width > this.columns()) return this.breakLine();
+      this.column += width;
+      return piece;
     }
     return this.writeWord(piece);
   }
@@ -105,14 +107,33 @@ export class LineWrapper {
     const before = this.column - written;
     this.word += piece;
     const width = (this.wordWidth += widthOf(piece));
-    if (before + width <= this.columns() || before === 0) {
+    if (before + width <= this.columns()) {
       this.column = before + width;
       return piece;
     }
+    if (before === 0) return this.writeLongWord(piece);
     const erase = written > 0 ? `\u001b[${written}D\u001b[K` : '';
     this.lines++;
-    this.column = width;
-    return `${erase}\n${this.word}`;
+    this.column = 0;
+    return `${erase}\n${this.writeLongWord(this.word)}`;
+  }
+
+  /** Only lines of ASCII can be counted: the terminal decides how wide other characters are, so their lines are broken. */
+  private writeLongWord(text: string): string {
+    if (/^[!-~]*$/.test(text)) {
+      this.column += text.length;
+      return text;
+    }
+    let output = '';
+    for (const character of text) {
+      const width = widthOf(character);
+      if (this.column + width > this.columns()) output += this.breakLine();
+      this.column += width;
+      output += character;
+    }
+    this.word = '';
+    this.wordWidth = 0;
+    return output;
   }
 
   private breakLine(): string {
@@ -124,6 +145,8 @@ export class LineWrapper {
   }
 }
 
-/** Two columns for each character that may be wide (from Hangul Jamo on). */
-const widthOf = (text: string): number =>
-  Array.from(text).reduce((width, character) => width + ((character.codePointAt(0) ?? 0) < 0x1100 ? 1 : 2), 0);
+/** At least as many columns as a terminal needs. */
+const widthOf = (text: string): number => text.length + (text.match(wide)?.length ?? 0);
+
+/** East Asian characters, and emoji of one UTF-16 unit. Those of two units count as two without it. */
+const wide = /[\u1100-\u115f\u2e80-\ud7ff\uf900-\uffef]|(?![\u{10000}-\u{10ffff}])\p{Emoji_Presentation}/gu;

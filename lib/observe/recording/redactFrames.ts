@@ -32,33 +32,39 @@ function* textFields(text: string): Iterable<TextField> {
     const value = endOf(colon, end);
     const valueEnd = value >= 0 && text[value] === '"' ? endOf(string, value + 1) : -1;
     if (valueEnd >= 0) {
-      yield { name: text.slice(quote + 1, end - 1), start: value + 1, text: text.slice(value + 1, valueEnd - 1) };
+      const name = text.slice(quote + 1, Math.min(end - 1, quote + MAX_KEY));
+      yield { name, start: value + 1, text: text.slice(value + 1, valueEnd - 1) };
       quote = text.indexOf('"', valueEnd);
     } else quote = end - 1;
   }
 }
+
+/** V8 hashes a longer text by its length only: many long keys of a Map would be compared with each other. */
+const MAX_KEY = 1000;
 
 const lineIndexes = /index"\s*:\s*(\d+)/g;
 
 /** Deltas of one text have the same field name and, in a response with several choices or calls, the same indexes. */
 function groupDeltas(text: string): readonly (readonly TextField[])[] {
   const byName = new Map<string, TextField[]>();
-  const byIndex = new Map<string, TextField[]>();
-  const seen = new Set<string>();
+  const byIndex = new Map<string, Map<string, TextField[]>>();
   let lineEnd = -1;
-  let indexes = '';
+  let ofLine = byName;
   for (const field of textFields(text)) {
     if (field.start > lineEnd) {
       const next = text.indexOf('\n', field.start);
       const lineStart = text.lastIndexOf('\n', field.start) + 1;
       lineEnd = next < 0 ? text.length : next;
-      indexes = Array.from(text.slice(lineStart, lineEnd).matchAll(lineIndexes), ([, index]) => index).join();
-      seen.add(indexes);
+      const indexes = Array.from(text.slice(lineStart, lineEnd).matchAll(lineIndexes), ([, index]) => index).join();
+      const key = indexes.slice(0, MAX_KEY);
+      ofLine = byIndex.get(key) ?? new Map<string, TextField[]>();
+      byIndex.set(key, ofLine);
     }
     addToList(byName, field.name, field);
-    addToList(byIndex, `${indexes} ${field.name}`, field);
+    addToList(ofLine, field.name, field);
   }
-  return [...byName.values(), ...(seen.size > 1 ? byIndex.values() : [])];
+  const split = byIndex.size > 1 ? [...byIndex.values()] : [];
+  return [byName, ...split].flatMap((fields) => [...fields.values()]);
 }
 
 /** A model may write a secret over several deltas: `{"text":"sk-li"}`, `{"text":"ve-51"}`. */

@@ -81,6 +81,7 @@ function createEntryShapes(): Readonly<Record<string, Shape>> {
     start: {
       ...ofRun,
       kind: isText,
+      name: optional(isText),
       input: optional(listOf(isMessage)),
       history: optional(listOf(isMessage)),
       answers: optional(isRecord),

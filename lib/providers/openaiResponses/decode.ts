@@ -107,6 +107,7 @@ class ResponsesDecoder implements Decoder {
     const { output, emitter } = this;
     const status = reported === 'completed' && this.isCut(response) ? 'incomplete' : reported;
     output.addFinalOutput(response['output'], status !== 'completed');
+    this.background = false; // it has ended: there is no rest
     if (status === 'failed' || status === 'cancelled') throw createResponseError(status, response);
     const finish = readFinish(status, response, output.content.hasCalls, output.unknownCall());
     const hasCutCall = status === 'completed' && output.items.all.some((item) => item.isCut);

@@ -180,6 +180,39 @@ describe('npx rivulet chat', () => {
       expect(asked()[1]?.map(({ content }) => content)).toEqual(['Count.', 'One, ', 'Go on.']);
     });
 
+    it.each([[[null]], [[7]], [[{ role: 'x' }]], [[{ role: 'user', parts: [{ type: 'text' }] }]]])(
+      'npx rivulet chat keeps its conversation if the messages of a saved one are damaged: %j',
+      async (messages) => {
+        const files = { 'bad.json': JSON.stringify({ version: 1, messages }) };
+        const { code, type, until } = await start(['Oslo.', 'Norway.'], [], { files });
+        await until('> ');
+        for (const [line, reply] of [
+          ['A city?', 'Oslo.'],
+          ['/load bad.json', 'is not a message'],
+          ['Its country?', 'Norway.'],
+        ]) {
+          type(`${line ?? ''}\r`);
+          await until(reply ?? '');
+          await until('> ');
+        }
+        type('/exit\r');
+        expect(await code).toBe(0);
+        expect(asked()[1]?.map(({ content }) => content)).toEqual(['A city?', 'Oslo.', 'Its country?']);
+      },
+    );
+
+    it('npx rivulet chat takes 80 columns in a terminal whose size is not known', async () => {
+      const line = 'a line of several words';
+      const { code, type, until, written } = await start([line], [], { columns: 0 });
+      await until('> ');
+      type('Hi\r');
+      await until('words');
+      await until('> ');
+      type('/exit\r');
+      expect(await code).toBe(0);
+      expect(written.output).toContain(line);
+    });
+
     it('npx rivulet chat saves, forgets, loads and draws a conversation, and changes the model', async () => {
       const { code, type, until, files } = await start(['Oslo.', 'Norway.'], []);
       await until('> ');

@@ -250,6 +250,32 @@ const unknownCalls: Readonly<Record<string, (ids: readonly string[]) => readonly
     })),
 };
 
+/** Frames of a response whose fields have as many, or as long, names and indexes as a server likes. */
+const foreignFrames: Readonly<Record<string, (size: number) => string>> = {
+  'indexes and names in a line': (size) =>
+    `data: {${repeated(size / 20, (index) => `"index":1,"${index}":""`).join(',')}}\n\n`,
+  'lines with long indexes': (size) =>
+    repeated(size / 40_000, (index) => `data: {"index":${'1'.repeat(39_000)}${index},"a":""}\n\n`).join(''),
+  'long names': (size) =>
+    `data: {${repeated(size / 20_000, (index) => `"${'a'.repeat(19_900)}${index}":""`).join(',')}}`,
+  'lines with other indexes': (size) =>
+    repeated(size / 30, (index) => `data: {"index":${index},"a":"sk-"}\n\n`).join(''),
+};
+const repeated = (count: number, of: (index: number) => string) =>
+  Array.from({ length: count }, (_, index) => of(1000 + index));
+
+describe('the cost of recorded frames', () => {
+  it.each(Object.entries(foreignFrames))(
+    'redactFrames is linear in the length of a response, with many %s',
+    (_, of) => {
+      expectLinear(
+        (frame) => redactFrames([frame], secrets),
+        [100_000, 200_000, 400_000].map((size) => of(size)),
+      );
+    },
+  );
+});
+
 describe('the cost of recordings', () => {
   it.each(Object.entries(recordings))('a recording is read in linear time, with many %s', (_, [text, read]) => {
     expectLinear(

@@ -650,6 +650,8 @@ describe('readRecording', () => {
     '{"type":"deltas","of":"both","run":1,"at":1,"value":{"type":"nested"},"field":"text","texts":["a"],"after":[0]}',
     '{"type":"request","run":1,"request":1,"at":1,"earlier":0,"messages":[]}',
     '{"type":"start","run":1,"at":0,"kind":"run","input":"Hello"}',
+    '{"type":"start","run":1,"at":0,"kind":"run","name":7}',
+    '{"type":"start","run":1,"at":0,"kind":"run","name":null}',
     '{"type":"exchange","at":1}',
     '{"run":1}',
     '[1]',

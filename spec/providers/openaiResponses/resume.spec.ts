@@ -101,7 +101,52 @@ describe('a background response over a real socket', () => {
     expect(requests).toHaveLength(5);
     expect(chunks.filter(({ type }) => type === 'retry')).toHaveLength(4);
     const lost = run({ forRequest: ({ order }) => (order === 0 ? { reset: 9 } : { status: 503 }) });
-    await expect(lost).rejects.toMatchObject({ code: 'http', status: 503 });
+    await expect(lost).rejects.toMatchObject({
+      ...{ code: 'stream_interrupted', retryable: false },
+      cause: { code: 'http', status: 503 },
+    });
+  });
+
+  const outages: Readonly<Record<string, readonly [options: ServeOptions, models: ResponsesOptions, rest: number]>> = {
+    'the connection': [{ forRequest: ({ order }) => ({ reset: order === 0 ? 1 : 0 }) }, {}, 3],
+    'the server': [{ forRequest: ({ order }) => (order === 0 ? { reset: 1 } : { status: 503 }) }, {}, 3],
+    'the connection, with more retries': [
+      { forRequest: ({ order }) => ({ reset: order === 0 ? 1 : 0 }) },
+      { retry: { initialDelay: 1, count: 5 } },
+      5,
+    ],
+    'the connection, without retries': [{ forRequest: [{ reset: 1 }] }, { retry: false }, 0],
+    'a server that asks for a long delay': [
+      { forRequest: ({ order }) => (order === 0 ? { reset: 1 } : { status: 503, headers: { 'retry-after': '900' } }) },
+      {},
+      1,
+    ],
+  };
+
+  it.each(Object.entries(outages))('is created once, in an outage of %s before its content', async (_, outage) => {
+    const [options, models, rest] = outage;
+    await expect(run(options, true, models)).rejects.toMatchObject({
+      ...{ code: 'stream_interrupted', retryable: false, provider: 'openai' },
+      message: expect.stringContaining('openai continues to produce, and bills, this response'),
+    });
+    const methods = servers[0]?.requests.map(({ method }) => method);
+    expect(methods).toEqual(['POST', ...Array.from({ length: rest }, () => 'GET')]);
+  });
+
+  it('is created again after it has failed at the server', async () => {
+    const response = { id: 'resp_1', background: true };
+    const event = (fields: JsonObject) => `data: ${JSON.stringify(fields)}\n\n`;
+    const queued = event({ type: 'response.created', sequence_number: 0, response: { ...response, status: 'queued' } });
+    const error = { code: 'server_error', message: 'No.' };
+    const failed = event({ type: 'response.failed', response: { ...response, status: 'failed', error } });
+    const reported = event({ type: 'error', ...error });
+    const atOnce = await run({ forRequest: [{ raw: [queued, failed] }] });
+    const later = await run({ forRequest: [{ raw: [queued, reported] }, { raw: [failed] }] });
+    const methods = [atOnce, later].map(({ requests }) => requests.map((request) => request.split(' ')[0]));
+    expect(methods).toEqual([
+      ['POST', 'POST'],
+      ['POST', 'GET', 'POST'],
+    ]);
   });
 
   it('is joined again at the path that `route` returns', async () => {
