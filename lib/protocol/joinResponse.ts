@@ -55,6 +55,5 @@ function createLostError(cause: unknown): StreamInterruptedError {
   const provider = nonEmptyString(objectOrEmpty(cause)['provider']) ?? 'the provider';
   const problem = `The connection to a response was lost, and its rest could not be read: ${errorText(cause)}`;
   const advice = `${provider} continues to produce, and bills, this response: look for it there before you ask again.`;
-  const error = new StreamInterruptedError(provider, `${problem} ${advice}`, { cause });
-  return Object.assign(error, { retryable: false });
+  return Object.assign(new StreamInterruptedError(provider, `${problem} ${advice}`, { cause }), { retryable: false });
 }

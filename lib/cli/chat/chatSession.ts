@@ -167,9 +167,8 @@ function requireFile(command: string, file: string): string {
 
 function readChat(text: string): readonly Message[] {
   const chat = tryParseJson(text);
-  if (isRecord(chat) && chat['version'] === VERSION && Array.isArray(chat['messages'])) {
-    requireMessages(chat['messages']);
-    return chat['messages'] as readonly Message[];
-  }
-  throw new Error('The file is not a saved chat: /save writes one.');
+  if (!isRecord(chat) || chat['version'] !== VERSION || !Array.isArray(chat['messages']))
+    throw new Error('The file is not a saved chat: /save writes one.');
+  requireMessages(chat['messages']);
+  return chat['messages'] as readonly Message[];
 }

@@ -90,57 +90,48 @@ export class LineWrapper {
   }
 
   private writePiece(piece: string): string {
-    if (piece === '\n') return this.breakLine();
-    if (piece.trim() === '') {
-      this.word = '';
-      this.wordWidth = 0;
-      const width = widthOf(piece);
-      if (this.column + width > this.columns()) return this.breakLine();
-      this.column += width;
-      return piece;
-    }
-    return this.writeWord(piece);
-  }
-
-  private writeWord(piece: string): string {
-    const written = this.wordWidth;
-    const before = this.column - written;
-    this.word += piece;
-    const width = (this.wordWidth += widthOf(piece));
-    if (before + width <= this.columns()) {
-      this.column = before + width;
-      return piece;
-    }
-    if (before === 0) return this.writeLongWord(piece);
-    const erase = written > 0 ? `\u001b[${written}D\u001b[K` : '';
-    this.lines++;
-    this.column = 0;
-    return `${erase}\n${this.writeLongWord(this.word)}`;
+    const isBlank = piece.trim() === '';
+    if (piece === '\n' || (isBlank && this.column + widthOf(piece) > this.columns())) return this.breakLine();
+    if (!isBlank) return this.writeWord(piece);
+    this.beginWord();
+    this.column += widthOf(piece);
+    return piece;
   }
 
   /** Only lines of ASCII can be counted: the terminal decides how wide other characters are, so their lines are broken. */
-  private writeLongWord(text: string): string {
-    if (/^[!-~]*$/.test(text)) {
-      this.column += text.length;
-      return text;
+  private writeWord(piece: string): string {
+    const { word, wordWidth: written } = this;
+    const before = this.column - written;
+    const width = widthOf(piece);
+    const fits = this.column + width <= this.columns();
+    if (before > 0 && !fits) {
+      this.lines++;
+      this.beginWord(0);
+      return `${written > 0 ? `\u001b[${written}D\u001b[K` : ''}\n${this.writeWord(word + piece)}`;
     }
-    let output = '';
-    for (const character of text) {
-      const width = widthOf(character);
-      if (this.column + width > this.columns()) output += this.breakLine();
-      this.column += width;
-      output += character;
-    }
+    if (!fits && !/^[!-~]*$/.test(piece))
+      return Array.from(piece, (character) => this.writeCharacter(character)).join('');
+    this.word += piece;
+    this.wordWidth += width;
+    this.column += width;
+    return piece;
+  }
+
+  private writeCharacter(character: string): string {
+    const begin = this.column + widthOf(character) > this.columns() ? this.breakLine() : '';
+    this.beginWord(this.column + widthOf(character));
+    return begin + character;
+  }
+
+  private beginWord(column = this.column): void {
+    this.column = column;
     this.word = '';
     this.wordWidth = 0;
-    return output;
   }
 
   private breakLine(): string {
     this.lines += Math.max(1, Math.ceil(this.column / this.columns()));
-    this.column = 0;
-    this.word = '';
-    this.wordWidth = 0;
+    this.beginWord(0);
     return '\n';
   }
 }

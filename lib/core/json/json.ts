@@ -93,9 +93,9 @@ export function asArray(value: unknown): readonly unknown[] {
   return value === undefined || value === null ? EMPTY_ARRAY : [value];
 }
 
-/** For a text, always the same empty array, since this runs for each delta. */
-export const contentParts = (content: unknown): readonly unknown[] =>
-  typeof content === 'string' ? EMPTY_ARRAY : asArray(content);
+/** The objects. For a text, always the same empty array, since this runs for each delta. */
+export const contentParts = (content: unknown): readonly Readonly<Record<string, unknown>>[] =>
+  typeof content === 'string' ? EMPTY_ARRAY : asArray(content).filter(isRecord);
 
 const EMPTY_ARRAY: readonly never[] = [];
 

@@ -63,8 +63,7 @@ function groupDeltas(text: string): readonly (readonly TextField[])[] {
     addToList(byName, field.name, field);
     addToList(ofLine, field.name, field);
   }
-  const split = byIndex.size > 1 ? [...byIndex.values()] : [];
-  return [byName, ...split].flatMap((fields) => [...fields.values()]);
+  return [byName, ...(byIndex.size > 1 ? byIndex.values() : [])].flatMap((fields) => [...fields.values()]);
 }
 
 /** A model may write a secret over several deltas: `{"text":"sk-li"}`, `{"text":"ve-51"}`. */

@@ -14,6 +14,8 @@ import type { ChunkReceiver } from '../shared/chunkEmitter.js';
 export class CallReader {
   hasCalls = false;
   hasUnknownCalls = false;
+  /** Whether the calls are in `function_call`. Some gateways repeat them in the other field: the first one counts. */
+  private isOlder = false;
   private customCalls: CustomCallReader | undefined;
 
   constructor(
@@ -26,8 +28,10 @@ export class CallReader {
     const { tool_calls, function_call } = delta;
     if (!tool_calls && !function_call) return;
     const toolCalls = asArray(tool_calls);
-    const calls = toolCalls.some(isJsonObject) ? toolCalls : asArray(function_call);
-    for (const call of calls) if (isJsonObject(call)) this.readCall(call);
+    const isOlder = !toolCalls.some(isJsonObject);
+    if (this.hasCalls && isOlder !== this.isOlder) return;
+    this.isOlder = isOlder;
+    for (const call of isOlder ? asArray(function_call) : toolCalls) if (isJsonObject(call)) this.readCall(call);
   }
 
   end(): void {

@@ -19,25 +19,28 @@ function readItemText(item: unknown): string {
   return isRecord(item) ? (nonEmptyString(item['text']) ?? '') : '';
 }
 
-/** A string, or an array of parts (Mistral documents text and thinking parts). */
-export function readSegments(content: unknown): readonly TextSegment[] {
-  return asArray(content).map((part) => ({ ...readSegment(part), part }));
+/** The texts of an array of parts (Mistral documents text and thinking parts). One by one: there may be millions. */
+export function* readSegments(content: unknown): Iterable<TextSegment> {
+  for (const part of asArray(content)) {
+    if (isRecord(part)) yield readSegment(part);
+    else if (typeof part === 'string') yield { kind: 'text', text: part, part };
+  }
 }
 
-function readSegment(part: unknown): TextSegment {
-  if (!isRecord(part)) return { kind: 'text', text: readText(part) };
+function readSegment(part: Readonly<Record<string, unknown>>): TextSegment {
   switch (part['type']) {
     case 'refusal':
-      return { kind: 'refusal', text: readText(part['refusal']) };
+      return { kind: 'refusal', text: readText(part['refusal']), part };
     case 'thinking':
     case 'reasoning':
       // The text is in a field with the name of the type, in `summary` (Databricks), or in `text`.
       return {
         kind: 'thinking',
-        text: readText(part['thinking']) || readText(part['reasoning']) || readText(part['summary']) || readText(part),
+        text: readText(part['thinking']) || readText(part['reasoning']) || readText(part['summary']) || readItemText(part),
+        part,
       };
     default:
-      return { kind: 'text', text: readText(part) };
+      return { kind: 'text', text: readItemText(part), part };
   }
 }
 

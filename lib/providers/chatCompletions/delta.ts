@@ -118,16 +118,15 @@ export class DeltaDecoder {
   }
 
   /** Thinking parts are skipped if a reasoning field contains their text. */
-  private readTexts(delta: JsonObject): readonly TextSegment[] {
+  private *readTexts(delta: JsonObject): Iterable<TextSegment> {
     const { content } = delta;
     const reasoning = this.readReasoning(delta);
-    const segments: TextSegment[] = [{ kind: 'thinking', text: reasoning }];
-    if (typeof content === 'string') segments.push({ kind: 'text', text: content });
+    yield { kind: 'thinking', text: reasoning };
+    if (typeof content === 'string') yield { kind: 'text', text: content };
     else
       for (const segment of readSegments(content))
-        segments.push(segment.kind === 'thinking' && reasoning !== '' ? { ...segment, text: '' } : segment);
-    segments.push({ kind: 'refusal', text: readText(delta['refusal']) });
-    return segments;
+        yield segment.kind === 'thinking' && reasoning !== '' ? { ...segment, text: '' } : segment;
+    yield { kind: 'refusal', text: readText(delta['refusal']) };
   }
 
   /** `reasoning_details` repeat the plain reasoning, with signatures. */

@@ -42,6 +42,14 @@ describe('CallReader', () => {
     ).toEqual([]);
   });
 
+  it('CallReader reads the field that has had a call first', () => {
+    const older = { function_call: { name: 'pay', arguments: '{"amount":1}' } };
+    const newer = { tool_calls: [{ index: 0, id: 'c1', function: { name: 'pay', arguments: '{"amount":1}' } }] };
+    const empty = { function_call: { name: '', arguments: '' } };
+    expect(fragments(older, newer)).toEqual(fragments(older));
+    expect(fragments(newer, older)).toEqual(fragments(newer));
+    expect(fragments(empty, newer)).toEqual(fragments(newer));
+  });
   it('CallReader reads the older function_call only without tool_calls', () => {
     expect(fragments({ function_call: { name: 'f', arguments: '{' } }, { function_call: { arguments: '}' } })).toEqual([
       { name: 'f', arguments: '{' },

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { JsonObject, JsonValue } from '../../../lib/core/json/json.js';
+import { shortestTime } from '../../support/cost.js';
 import { delta, read } from './reading.js';
 
 describe('content of chat completions', () => {
@@ -37,6 +38,16 @@ describe('content of chat completions', () => {
   ])('readSegments reads content that is %s', (_, content, text, thinking) => {
     expect(read([delta({ content })])).toMatchObject({ text, thinking });
   });
+
+  it.each(['1', 'null', '""'])(
+    'readSegments reads very many parts %s, which have nothing, in a small multiple of the time to parse them',
+    (part) => {
+      const text = JSON.stringify(delta({ content: ['?'] })).replace('"?"', Array(200_000).fill(part).join());
+      const parse = shortestTime(() => JSON.parse(text), 5);
+      const decode = shortestTime(() => read([JSON.parse(text)]), 5) - parse;
+      expect({ parse, decode, isQuick: decode < 8 * parse }).toEqual({ parse, decode, isQuick: true });
+    },
+  );
 
   it.each<[string, JsonObject]>([
     ['reasoning_content', { reasoning_content: 'Hm' }],
