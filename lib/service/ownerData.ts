@@ -1,5 +1,5 @@
-import { concat, concatMap, count, defer, EMPTY, filter, ignoreElements, map, mergeMap, tap } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { asapScheduler, concat, concatMap, count, defer, EMPTY, filter, ignoreElements, map, mergeMap } from 'rxjs';
+import { of, repeat, subscribeOn, takeWhile, tap, type Observable } from 'rxjs';
 import { allPages } from './runs/allPages.js';
 import { isDeleted } from './chats/chatRecords.js';
 import type { ChatRecord, ChatStore, StoredChat } from './chats/chatStore.js';
@@ -63,28 +63,43 @@ export function createOwnerData(store: RunStore, chats: ChatStore | undefined, e
       ),
     );
 
-  const deleteRun = (id: string, owner: string, attemptsLeft = MAX_ROUNDS): Observable<never> =>
-    concat(
-      end(owner, id).pipe(ignoreElements()), // it may have no record yet
-      defer(() => store.get(id)),
-    ).pipe(
-      concatMap((stored) => {
-        if (stored?.record.owner !== owner) return EMPTY;
-        const { resumes, resumedBy } = stored.record;
-        const others = [resumes, resumedBy].filter((other) => other !== undefined);
-        return store.delete(id, stored.version).pipe(
-          concatMap((isDeleted) => {
-            if (isDeleted) return concat(...others.map((other) => deleteRun(other, owner)));
-            if (attemptsLeft === 0) throw new Error(`The run ${id} was written again and again. Delete it again.`);
-            return deleteRun(id, owner, attemptsLeft - 1);
+  /**
+   * Deletes a chain of runs from its far ends: if this process ends, the id still leads to the rest. Who resumes a run
+   * is ended in its place. A chain may be long: each step has its own stack.
+   */
+  const deleteRun = (id: string, owner: string): Observable<never> =>
+    defer(() => {
+      const path = [id];
+      const seen = new Set(path);
+      let ended: string | undefined;
+      let attemptsLeft = MAX_ROUNDS;
+      const visit = (run: string, stored: StoredRun | undefined): Observable<unknown> => {
+        const own = stored?.record.owner === owner ? stored : undefined;
+        const { resumes = id, resumedBy } = own?.record ?? {};
+        if (resumedBy === undefined && ended !== run) return end(owner, (ended = run)); // it may have no record yet
+        ended = undefined;
+        const other = [resumes, resumedBy ?? id].find((each) => !seen.has(each));
+        if (other !== undefined) return of(seen.add(other), path.push(other));
+        if (!own) return of(path.pop());
+        return store.delete(run, own.version).pipe(
+          tap((isDeleted) => {
+            if (isDeleted) path.pop();
+            else if (attemptsLeft-- === 0)
+              throw new Error(`The run ${run} was written again and again. Delete it again.`);
           }),
         );
-      }),
-    );
+      };
+      const step = (run = id) => store.get(run).pipe(concatMap((stored) => visit(run, stored)));
+      const steps = defer(() => step(path.at(-1))).pipe(subscribeOn(asapScheduler), repeat());
+      return steps.pipe(
+        takeWhile(() => path.length > 0),
+        ignoreElements(),
+      );
+    });
   return {
     exportData,
     deleteData: (owner: string) => deleteAll(owner, MAX_ROUNDS),
-    deleteRun: (id: string, owner: string) => deleteRun(id, owner),
+    deleteRun,
   };
 }
 

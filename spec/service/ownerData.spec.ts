@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { EMPTY, lastValueFrom, of, Subject, toArray } from 'rxjs';
+import { EMPTY, lastValueFrom, of, Subject, toArray, type Observable } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import { createAgent, type Agent } from '../../lib/agent/createAgent.js';
 import { agUiHandler } from '../../lib/agUi.js';
@@ -239,54 +239,66 @@ describe('the data of an owner: chats', () => {
 });
 
 describe('deleteRun', () => {
-  const run = (id: string, resumes?: string): RunRecord => ({
+  const settled = (work: Observable<never>) => lastValueFrom(work, { defaultValue: undefined });
+  const run = (id: string, resumes?: string, resumedBy?: string): RunRecord => ({
     ...{ id, owner: 'ann', state: 'ended', updated: 0, attempt: 1, input: [] },
-    resumes,
+    ...{ resumes, resumedBy },
   });
   /** A store that another process writes to before each of the first deletions. */
   const createDeletion = (writes = 0) => {
     const store = mapStore();
-    for (const each of [run('a'), run('b', 'a'), run('c', 'b'), run('d')]) observe(store.put(each, 0));
-    const asked: unknown[] = [];
+    for (const each of [run('a', undefined, 'b'), run('b', 'a', 'c'), run('c', 'b'), run('d')])
+      observe(store.put(each, 0));
+    const removed: string[] = [];
     const stopped: string[] = [];
     let deletions = 0;
     const counted: RunStore = {
       ...store,
-      get: (id) => {
-        asked.push(id);
-        return store.get(id);
+      delete: (id, version) => {
+        if (deletions++ < writes) return of(false);
+        removed.push(id);
+        return store.delete(id, version);
       },
-      delete: (id, version) => (deletions++ < writes ? of(false) : store.delete(id, version)),
     };
     const { deleteRun } = createOwnerData(counted, undefined, (_, id = '') => {
       stopped.push(id);
       return of(true);
     });
-    return { deleteRun, asked, stopped, left: () => [...store.records.keys()], deletions: () => deletions };
+    return {
+      deleteRun: (id: string, owner: string) => settled(deleteRun(id, owner)),
+      removed,
+      stopped,
+      left: () => [...store.records.keys()],
+      deletions: () => deletions,
+    };
   };
 
-  it('stops and deletes a run, and the runs that it resumed', () => {
-    const { deleteRun, asked, stopped, left } = createDeletion();
-    expect(observe(deleteRun('c', 'ann'))).toMatchObject({ values: [], error: undefined, completed: true });
-    expect([asked, stopped, left()]).toStrictEqual([['c', 'b', 'a'], ['c', 'b', 'a'], ['d']]);
+  it.each([
+    ['first', 'a', 'cba'],
+    ['middle', 'b', 'acb'],
+    ['last', 'c', 'abc'],
+  ])('stops a chain, and deletes it so that its %s run, which is known, goes last', async (_, id, order) => {
+    const { deleteRun, removed, stopped, left } = createDeletion();
+    await deleteRun(id, 'ann');
+    expect([removed.join(''), new Set(stopped), left()]).toStrictEqual([order, new Set('c'), ['d']]);
   });
 
   it.each([
     ['of another owner', 'c', 'bob'],
     ['that is unknown', 'x', 'ann'],
-  ])('leaves a run %s', (_, id, owner) => {
+  ])('leaves a run %s', async (_, id, owner) => {
     const { deleteRun, stopped, left } = createDeletion();
-    expect(observe(deleteRun(id, owner))).toMatchObject({ values: [], error: undefined, completed: true });
+    await deleteRun(id, owner);
     // One without a record may be about to begin. That of another owner is not stopped: `tell` knows the owner.
     expect([stopped, left()]).toEqual([[id], ['a', 'b', 'c', 'd']]);
   });
 
-  it('deletes a run that is written in the meantime, at most 11 times', () => {
+  it('deletes a run that is written in the meantime, at most 11 times', async () => {
     const { deleteRun, left } = createDeletion(10);
-    expect(observe(deleteRun('d', 'ann'))).toMatchObject({ error: undefined, completed: true });
+    await deleteRun('d', 'ann');
     expect(left()).toEqual(['a', 'b', 'c']);
     const busy = createDeletion(11);
-    expect(String(observe(busy.deleteRun('d', 'ann')).error)).toContain('The run d was written again and again.');
+    await expect(busy.deleteRun('d', 'ann')).rejects.toThrow('The run d was written again and again.');
     expect([busy.left().length, busy.deletions()]).toEqual([4, 11]);
   });
 });

@@ -11,6 +11,7 @@ import { completeLog, isOpen, stateAtEnd } from './continueLog.js';
 import type { RunTimes } from './createRuns.js';
 import type { RunPlan } from './executeRun.js';
 import { admitStored } from './handOver.js';
+import { lastRun } from './lastRun.js';
 import { isOpenRun, waitingIn, waitsInMemory } from './liveAnswers.js';
 import { notWaiting, planResumption, planRest, planStart } from './planRun.js';
 import { replayDead, replayRecord } from './replayRecord.js';
@@ -61,20 +62,22 @@ export const answerRun = <C>(
   answers: CallAnswers,
   client: Client<C>,
 ): Observable<OpenedRun> =>
-  defer(() => {
-    const id = followingId(resume); // as a page: only one of several answers starts this run
-    let isUsed = false;
-    const onUsed = () => void (isUsed = true);
-    const opened = openRun(kernel, { id, client, body: { resume, answers }, grace: Infinity, onUsed });
-    const answerNext = () =>
-      kernel.access.find(id, client.owner).pipe(
-        concatMap((next) => {
-          if (next?.record.state !== 'waiting' && next?.record.resumedBy === undefined) throw notWaiting();
-          return answerRun(kernel, id, answers, client);
-        }),
-      );
-    return opened.pipe(concatMap((run) => (isUsed ? of(run) : answerNext())));
-  });
+  lastRun(kernel, resume, client.owner).pipe(
+    concatMap((last) => {
+      const id = followingId(last); // as a page: only one of several answers starts this run
+      let isUsed = false;
+      const onUsed = () => void (isUsed = true);
+      const opened = openRun(kernel, { id, client, body: { resume: last, answers }, grace: Infinity, onUsed });
+      const answerNext = () =>
+        kernel.access.find(id, client.owner).pipe(
+          concatMap((next) => {
+            if (next?.record.state !== 'waiting' && next?.record.resumedBy === undefined) throw notWaiting();
+            return answerRun(kernel, id, answers, client);
+          }),
+        );
+      return opened.pipe(concatMap((run) => (isUsed ? of(run) : answerNext())));
+    }),
+  );
 
 /** Opens a run that this process does not execute. */
 function openStored<C>(kernel: Kernel<C>, opening: Opening<C>): Observable<OpenedRun> {

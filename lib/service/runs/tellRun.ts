@@ -7,6 +7,7 @@ import { followingId } from '../../transport/randomId.js';
 import type { Client } from '../client.js';
 import type { Kernel } from '../kernel.js';
 import { completeLog } from './continueLog.js';
+import { lastRun } from './lastRun.js';
 import { isOpenRun } from './liveAnswers.js';
 import { openRun, stopWaiting } from './openRun.js';
 import { changeAtEnd } from './runEnd.js';
@@ -40,7 +41,10 @@ export const tellRun = <C>(
  */
 const stopLeft = <C>(kernel: Kernel<C>, { record }: StoredRun, client: Client<C>): Observable<boolean> => {
   const stop = { type: 'stop' } as const;
-  if (record.resumedBy !== undefined) return tellRun(kernel, record.resumedBy, client, stop);
+  if (record.resumedBy !== undefined)
+    return lastRun(kernel, record.resumedBy, client.owner).pipe(
+      concatMap((last) => tellRun(kernel, last, client, stop)),
+    );
   const isOpen = isOpenRun(record);
   if (!isOpen && record.state !== 'waiting') return EMPTY;
   const id = isOpen ? record.id : followingId(record.id);
