@@ -56,7 +56,7 @@ export async function chatCommand(args: readonly string[], shell: Shell): Promis
       tools,
       openModel: open,
       input,
-      size: { columns: () => shell.stdout.columns || 80, rows: () => shell.stdout.rows || 24 }, // 0: unknown
+      size: { columns: () => Number(shell.stdout.columns) || 80, rows: () => Number(shell.stdout.rows) || 24 }, // 0: unknown
       render: shell.hasColors ? await loadMarkdown() : undefined,
       onPrompt: (asked) => {
         prompts.push(asked);
