@@ -71,12 +71,12 @@ export function createOwnerData(store: RunStore, chats: ChatStore | undefined, e
     defer(() => {
       const path = [id];
       const seen = new Set(path);
-      let ended: string | undefined;
+      let ended: string | undefined = id;
       let attemptsLeft = MAX_ROUNDS;
       const visit = (run: string, stored: StoredRun | undefined): Observable<unknown> => {
         const own = stored?.record.owner === owner ? stored : undefined;
         const { resumes = id, resumedBy } = own?.record ?? {};
-        if (resumedBy === undefined && ended !== run) return end(owner, (ended = run)); // it may have no record yet
+        if (resumedBy === undefined && ended !== run) return end(owner, (ended = run));
         ended = undefined;
         const other = [resumes, resumedBy ?? id].find((each) => !seen.has(each));
         if (other !== undefined) return of(seen.add(other), path.push(other));
@@ -91,8 +91,10 @@ export function createOwnerData(store: RunStore, chats: ChatStore | undefined, e
       };
       const step = (run = id) => store.get(run).pipe(concatMap((stored) => visit(run, stored)));
       const steps = defer(() => step(path.at(-1))).pipe(subscribeOn(asapScheduler), repeat());
-      return steps.pipe(
-        takeWhile(() => path.length > 0),
+      return concat(end(owner, id), steps).pipe(
+        // it may have no record yet
+        map(() => path.length),
+        takeWhile((left) => left > 0),
         ignoreElements(),
       );
     });

@@ -280,7 +280,7 @@ describe('deleteRun', () => {
   ])('stops a chain, and deletes it so that its %s run, which is known, goes last', async (_, id, order) => {
     const { deleteRun, removed, stopped, left } = createDeletion();
     await deleteRun(id, 'ann');
-    expect([removed.join(''), new Set(stopped), left()]).toStrictEqual([order, new Set('c'), ['d']]);
+    expect([removed.join(''), new Set(stopped), left()]).toStrictEqual([order, new Set([id, 'c']), ['d']]);
   });
 
   it.each([
