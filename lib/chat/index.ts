@@ -4,7 +4,7 @@ export { conversation } from './conversation.js';
 export type { Conversation, ConversationView } from './conversation.js';
 export type { ConversationAgent } from './conversationAgent.js';
 export type { QueuedPrompt, WhenBusy } from './commandQueue.js';
-export type { Exchange, ExchangeView } from './exchanges.js';
+export type { Exchange, ExchangeView } from './exchange.js';
 export { pageTools } from './pageTools.js';
 export type { PageTools } from './pageTools.js';
 export { persist } from './persist.js';

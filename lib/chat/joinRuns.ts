@@ -1,6 +1,7 @@
 import { concat, defer, EMPTY, merge, repeat, takeUntil, timer, type Observable } from 'rxjs';
 import type { ConversationAgent, RunNotifiers } from './conversationAgent.js';
-import { isLost, lostOf, type Exchange, type Exchanges } from './exchanges.js';
+import type { Exchange } from './exchange.js';
+import { isLost, lostOf, type Exchanges } from './exchanges.js';
 import { TRIES } from './unsettledRuns.js';
 import { untilBroken, type Follow, type WaitingRuns } from './waitingRuns.js';
 import { failView, sendingView, shownMessages } from '../operators/view/view.js';

@@ -1,6 +1,6 @@
 import { hash } from '../core/hash.js';
 import type { QueuedPrompt } from './commandQueue.js';
-import type { Exchange } from './exchanges.js';
+import type { Exchange } from './exchange.js';
 import { areParentsFirst, savedConversation, unsent, type SavedConversation } from './savedConversation.js';
 
 /** Hashes of the exchanges by id, `QUEUED` for prompts that wait, the selected exchange under `SELECTED`. */

@@ -2,7 +2,7 @@ import { optionsError, type ConfigurationError } from '../core/errors.js';
 import { isRecord, omitNull, tryParseJson, type JsonObject } from '../core/json/json.js';
 import { emptyView } from '../operators/view/view.js';
 import type { QueuedPrompt } from './commandQueue.js';
-import type { Exchange } from './exchanges.js';
+import type { Exchange } from './exchange.js';
 import { unpackFiles } from './savedFiles.js';
 import { isListOf, isMessage, isText, isView } from '../transport/eventForm.js';
 

@@ -2,7 +2,7 @@ import { identity } from 'rxjs';
 import type { FilePart } from '../core/message.js';
 import type { View } from '../operators/view/view.js';
 import { filesIn, type RunFile } from '../transport/runFiles.js';
-import type { Exchange } from './exchanges.js';
+import type { Exchange } from './exchange.js';
 
 /** A place is a number among the files of the exchange. */
 type Place = Pick<FilePart, 'type'> & { readonly place?: number };

@@ -1,4 +1,4 @@
-import type { Exchange } from './exchanges.js';
+import type { Exchange } from './exchange.js';
 import type { SavedConversation } from './savedConversation.js';
 import { withoutFiles } from './savedFiles.js';
 import { reportRejection } from '../core/reportUnhandled.js';

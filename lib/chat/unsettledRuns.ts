@@ -8,7 +8,8 @@ import { createViewFold } from '../operators/view/viewFold.js';
 import { cancelView, sendingView, shownMessages, type View } from '../operators/view/view.js';
 import { awake, SERVER } from '../transport/pageFetch.js';
 import { noticeOf, type ConversationAgent } from './conversationAgent.js';
-import { lostOf, type Exchange, type Exchanges } from './exchanges.js';
+import type { Exchange } from './exchange.js';
+import { lostOf, type Exchanges } from './exchanges.js';
 
 /** The tries last for eight minutes, after the page has given up. */
 export const TRIES = 20;

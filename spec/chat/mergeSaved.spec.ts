@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import type { Exchange } from '../../lib/chat/exchanges.js';
+import type { Exchange } from '../../lib/chat/exchange.js';
 import { commonMarks, marksOf, mergeSaved } from '../../lib/chat/mergeSaved.js';
 import { isSavedConversation, savedConversation } from '../../lib/chat/savedConversation.js';
 import { followingId } from '../../lib/transport/randomId.js';

@@ -3,7 +3,7 @@ import { defer, firstValueFrom, lastValueFrom, retry, share, Subject, Subscripti
 import { createAgent } from '../../lib/agent/createAgent.js';
 import { chatCopies, conversation, persist, remoteAgent, remoteChats } from '../../lib/chat/index.js';
 import type { Conversation } from '../../lib/chat/index.js';
-import type { Exchange } from '../../lib/chat/exchanges.js';
+import type { Exchange } from '../../lib/chat/exchange.js';
 import type { ModelRequest } from '../../lib/core/model.js';
 import type { ChatRecord } from '../../lib/service/chats/chatStore.js';
 import { agentHandler } from '../../lib/service/http/agentHandler.js';

@@ -9,7 +9,7 @@ import type { ChatSummary } from '../../transport/chatSummary.js';
 import { isRetryable } from '../../transport/pageFetch.js';
 import { randomId } from '../../transport/randomId.js';
 import { chatCopies, type ChatCopies } from '../chatCopies.js';
-import type { ExchangeView } from '../exchanges.js';
+import type { ExchangeView } from '../exchange.js';
 import type { RemoteChats } from '../remoteChats.js';
 import { readSaved, type SavedConversation } from '../savedConversation.js';
 import { createChatIndex, type ChatIndex, type IndexState } from './chatIndex.js';

@@ -15,7 +15,7 @@ import { identity, noop, Subscription, switchMap } from 'rxjs';
 import type { ConversationAgent } from '../conversationAgent.js';
 import { conversation, isSameList } from '../conversation.js';
 import type { Conversation, ConversationOptions, ConversationView } from '../conversation.js';
-import type { ExchangeView } from '../exchanges.js';
+import type { ExchangeView } from '../exchange.js';
 import { persist } from '../persist.js';
 import type { SavedConversation } from '../savedConversation.js';
 import type { ToolCallView, ViewStatus } from '../../operators/view/view.js';

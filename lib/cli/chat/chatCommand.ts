@@ -56,7 +56,8 @@ export async function chatCommand(args: readonly string[], shell: Shell): Promis
       tools,
       openModel: open,
       input,
-      size: { columns: () => Number(shell.stdout.columns) || 80, rows: () => Number(shell.stdout.rows) || 24 }, // 0: unknown
+      // 0: the size is unknown.
+      size: { columns: () => Number(shell.stdout.columns) || 80, rows: () => Number(shell.stdout.rows) || 24 },
       render: shell.hasColors ? await loadMarkdown() : undefined,
       onPrompt: (asked) => {
         prompts.push(asked);

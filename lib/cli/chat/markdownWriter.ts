@@ -98,7 +98,7 @@ export class LineWrapper {
     return piece;
   }
 
-  /** Only lines of ASCII can be counted: the terminal decides how wide other characters are, so their lines are broken. */
+  /** Only ASCII can be counted: the terminal decides how wide other characters are, so their lines are broken. */
   private writeWord(piece: string): string {
     const { word, wordWidth: written } = this;
     const before = this.column - written;

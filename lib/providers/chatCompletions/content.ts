@@ -32,13 +32,11 @@ function readSegment(part: Readonly<Record<string, unknown>>): TextSegment {
     case 'refusal':
       return { kind: 'refusal', text: readText(part['refusal']), part };
     case 'thinking':
-    case 'reasoning':
+    case 'reasoning': {
       // The text is in a field with the name of the type, in `summary` (Databricks), or in `text`.
-      return {
-        kind: 'thinking',
-        text: readText(part['thinking']) || readText(part['reasoning']) || readText(part['summary']) || readItemText(part),
-        part,
-      };
+      const named = readText(part['thinking']) || readText(part['reasoning']) || readText(part['summary']);
+      return { kind: 'thinking', text: named || readItemText(part), part };
+    }
     default:
       return { kind: 'text', text: readItemText(part), part };
   }
