@@ -12,7 +12,7 @@ import type { ExecutedRun } from '../runs/executeRun.js';
 import { writeFirst } from '../runs/writeFirst.js';
 import { rejectForbiddenEdits, requireFileUrls, type FileUrlOptions } from '../http/requestRules.js';
 import type { RunRecord, RunStore, StoredRun } from '../ports/runStore.js';
-import { later, namedId } from '../http/requestError.js';
+import { later, namedId, RequestError } from '../http/requestError.js';
 import { Kernel } from '../kernel.js';
 import type { HandledAgent } from '../handledAgent.js';
 import type { PlacedClient } from '../client.js';
@@ -115,7 +115,8 @@ export function agUiRun<C>(
     const answers = readAnswers(request, checkpoint.open?.waiting ?? [], (name) => ownTools.includes(name));
     rejectForbiddenEdits(answers?.decisions, options);
     requireFileUrls(answers?.results, options);
-    if (!answers) return begin(concat(save(undefined), of(start)));
+    const free = begin(concat(save(undefined), of(start)));
+    if (!answers) return free;
     const prompts = newPrompts(request, new Set(asArray(stored.record.protocol?.['prompts'])));
     const executed = kernel.executor.execute({
       record: { ...stored.record, checkpoint: undefined },
@@ -135,7 +136,12 @@ export function agUiRun<C>(
           })
           .pipe(filter((event) => !(isMessage(event) && prompts.has(event.message)))), // the client has them
     });
-    return checkAnswers(kernel, owner, checkpoint, answers, executed, agent);
+    // No version of the agent is needed to decline: the thread would wait for ever.
+    const { decisions = {}, results = {} } = answers;
+    const isDeclined = Object.keys(results).length === 0 && Object.values(decisions).every(({ approve }) => !approve);
+    return checkAnswers(kernel, owner, checkpoint, answers, executed, agent).pipe(
+      catchError((thrown: unknown) => (isDeclined && isOtherVersion(thrown) ? free : throwError(() => thrown))),
+    );
   };
 
   const work = () =>
@@ -159,6 +165,9 @@ function newPrompts({ messages }: RunAgentInput, known: ReadonlySet<unknown>): R
   const isNew = ({ role, id }: AgUiMessage) => role === 'user' && !known.has(id);
   return new Set(fromAgUiMessages(messages.slice(end + 1).filter(isNew)));
 }
+
+const isOtherVersion = (thrown: unknown): boolean =>
+  thrown instanceof RequestError && thrown.refusal?.code === 'other_version';
 
 /** A client may offer a tool whose name the server has. */
 const refusedTools = ({ tools }: RunAgentInput, thrown: unknown): unknown =>

@@ -73,8 +73,10 @@ export function fromUiMessages(
   const last = messages.at(-1);
   if (last?.role !== 'assistant') return { messages: groups.flat() };
   const response = kept.get(last.id);
-  if (!response?.checkpoint && toolParts(last).some(({ state, approval }) => isGranted(state, approval)))
-    throw unknownApproval();
+  // A decision about a call that was answered: the run would go on with what another tab has decided.
+  const isLate = ({ state, approval }: UiToolPart) =>
+    response ? state === 'approval-responded' : isGranted(state, approval);
+  if (!response?.checkpoint && toolParts(last).some(isLate)) throw unknownApproval();
   const written = groups.at(-1) ?? [];
   return {
     messages: groups.flat(),

@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, it } from '@jest/globals';
 import { EMPTY, firstValueFrom, mergeMap, of, ReplaySubject, take, timer } from 'rxjs';
 import * as z from 'zod';
 import { createAgent } from '../../../lib/agent/createAgent.js';
+import { typed } from '../../../lib/agent/typed.js';
 import { agUiHandler } from '../../../lib/agUi.js';
 import type { AgUiEvent, AgUiMessage, RunAgentInput } from '../../../lib/agUi.js';
 import type { Chunk } from '../../../lib/core/chunk.js';
@@ -210,6 +211,34 @@ describe('agUiHandler', () => {
     expect((await run(approve('c1'))).map(({ type }) => type)).toContain('TOOL_CALL_RESULT');
     expect(executed).toEqual(['ann']);
   });
+
+  it.each([
+    ['declined', decline('c1'), true],
+    ['cancelled', { resume: [{ interruptId: 'c1', status: 'cancelled' as const }] }, true],
+    ['approved', approve('c1'), false],
+  ])(
+    'agUiHandler frees a thread whose call is %s, although the agent has changed meanwhile',
+    async (_, fields, isFree) => {
+      const store = mapStore();
+      await serve(waiting, [send], { store }).run();
+      const model = scriptedModel(({ messages }) =>
+        JSON.stringify({ said: JSON.stringify(messages.at(-1)).includes('Hi') }),
+      );
+      const output = typed(z.object({ said: z.boolean() }));
+      const handler = agUiHandler(() => createAgent({ model, tools: [send], output }), { store });
+      const post = async (body: Partial<RunAgentInput>) => {
+        const sent = new Request('http://a.test/', {
+          method: 'POST',
+          headers: json,
+          body: JSON.stringify(request(body)),
+        });
+        return (await handler(sent)).text();
+      };
+      expect(await post(fields)).toContain(isFree ? 'RUN_FINISHED' : 'other_version');
+      expect(await post({ messages: [user('Hi.')] })).toContain(isFree ? 'RUN_FINISHED' : 'must answer all interrupts');
+      expect(executed).toEqual([]);
+    },
+  );
 
   it('agUiHandler approves a call whose id is the name of a prototype', async () => {
     const { run } = serve([[toolCall('send', { to: 'ann' }, '__proto__')], 'Sent.'], [send]);

@@ -141,7 +141,10 @@ describe('fromUiMessages', () => {
   it('fromUiMessages refuses an approval of a call that the server does not know', () => {
     const approved = answer(part('approval-responded', approval(true)));
     expect(() => fromUiMessages([approved])).toThrow(/not kept any more/);
-    expect(() => fromUiMessages([approved], new Map([['a', { messages: [] }]]))).toThrow(/not kept any more/);
+    const ended = new Map([['a', { messages: [] }]]);
+    const denied = answer(part('approval-responded', approval(false)));
+    for (const late of [approved, denied]) expect(() => fromUiMessages([late], ended)).toThrow(/not kept any more/);
+    expect(fromUiMessages([denied]).response?.messages).toHaveLength(2); // nothing was executed
   });
 
   it.each<[string, unknown, RegExp]>([
