@@ -1,6 +1,7 @@
 import { asyncScheduler, catchError, concat, concatMap, defer, filter, ignoreElements, NEVER, of, tap } from 'rxjs';
 import { throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
+import type { CallAnswers } from '../../core/approval.js';
 import type { Checkpoint } from '../../core/checkpoint.js';
 import { ConfigurationError } from '../../core/errors.js';
 import type { StreamEvent } from '../../core/event.js';
@@ -76,6 +77,7 @@ export function agUiRun<C>(
   options: AgUiRunOptions,
 ): Observable<ExecutedRun> {
   const { owner, context, place } = client;
+  const shown = { fragments: true, context } as const;
   const history = historyOf(request, options);
   requireFileUrls(history, options);
   const id = threadRecordId(owner, request.threadId);
@@ -104,7 +106,7 @@ export function agUiRun<C>(
       return kernel.limits.countPrompt(owner, work);
     });
   const start: ExecutedRun = (controls, failure) =>
-    (failure ?? defer(() => agent.stream([], { fragments: true, context, ...controls, history }))).pipe(
+    (failure ?? defer(() => agent.stream([], { ...shown, ...controls, history }))).pipe(
       catchError((thrown: unknown) => throwError(() => refusedTools(request, thrown))),
       // The checkpoint is written first: the client may answer as soon as it receives the end of the run.
       writeFirst((event) => (isResult(event) && event.result.checkpoint ? save(event.result.checkpoint) : undefined)),
@@ -127,21 +129,10 @@ export function agUiRun<C>(
       ended: () => ({ result: undefined, protocol }), // the client has it
       events: (controls) =>
         agent
-          .resume(checkpoint, {
-            fragments: true,
-            context,
-            ...controls,
-            ...answers,
-            ...(prompts.size > 0 ? { prompts } : {}),
-          })
+          .resume(checkpoint, { ...shown, ...controls, ...answers, ...(prompts.size > 0 ? { prompts } : {}) })
           .pipe(filter((event) => !(isMessage(event) && prompts.has(event.message)))), // the client has them
     });
-    // No version of the agent is needed to decline: the thread would wait for ever.
-    const { decisions = {}, results = {} } = answers;
-    const isDeclined = Object.keys(results).length === 0 && Object.values(decisions).every(({ approve }) => !approve);
-    return checkAnswers(kernel, owner, checkpoint, answers, executed, agent).pipe(
-      catchError((thrown: unknown) => (isDeclined && isOtherVersion(thrown) ? free : throwError(() => thrown))),
-    );
+    return checkAnswers(kernel, owner, checkpoint, answers, executed, agent).pipe(freeIfDeclined(answers, free));
   };
 
   const work = () =>
@@ -166,8 +157,14 @@ function newPrompts({ messages }: RunAgentInput, known: ReadonlySet<unknown>): R
   return new Set(fromAgUiMessages(messages.slice(end + 1).filter(isNew)));
 }
 
-const isOtherVersion = (thrown: unknown): boolean =>
-  thrown instanceof RequestError && thrown.refusal?.code === 'other_version';
+/** No version of the agent is needed to decline: the thread would wait for ever. */
+function freeIfDeclined<T>({ decisions = {}, results = {} }: CallAnswers, free: Observable<T>) {
+  const isDeclined = Object.keys(results).length === 0 && Object.values(decisions).every(({ approve }) => !approve);
+  return catchError<T, Observable<T>>((thrown: unknown) => {
+    if (isDeclined && thrown instanceof RequestError && thrown.refusal?.code === 'other_version') return free;
+    throw thrown;
+  });
+}
 
 /** A client may offer a tool whose name the server has. */
 const refusedTools = ({ tools }: RunAgentInput, thrown: unknown): unknown =>
