@@ -28,8 +28,8 @@ describe('json', () => {
     expect([[1], null, undefined, 1, ''].map(asArray)).toEqual([[1], [], [], [1], ['']]);
   });
 
-  it('contentParts returns no parts for a text', () => {
-    expect(['text', [1], undefined].map(contentParts)).toEqual([[], [1], []]);
+  it('contentParts returns the objects of an array, and none for a text', () => {
+    expect(['text', [1, { a: 1 }, 'b'], undefined].map(contentParts)).toEqual([[], [{ a: 1 }], []]);
   });
 
   it('omit copies an object without the named fields', () => {
