@@ -26,7 +26,7 @@ async function createChain() {
   const deleted: string[] = [];
   const store: RunStore = {
     ...base,
-    delete: (id, version) => base.delete(id, version).pipe(tap((isDeleted) => void (isDeleted && deleted.push(id)))),
+    delete: (id, version) => base.delete(id, version).pipe(tap((isDeleted) => isDeleted && deleted.push(id))),
   };
   const errors: unknown[] = [];
   const agent = createAgent({ model, tools: [write] });
