@@ -56,12 +56,10 @@ class Consolidation implements OperatorHandlers<StreamEvent> {
       case 'thinking':
         if (known.text === '') return;
         break;
-      case 'toolCall': {
+      case 'toolCall':
         this.content().addPart(known);
-        const call = withoutProviderData(known);
-        out.next(call);
+        out.next(withoutProviderData(known));
         return;
-      }
       case 'file':
         this.content().addPart(known.file);
         out.next(withoutPartData(known));

@@ -91,8 +91,8 @@ export function createOwnerData(store: RunStore, chats: ChatStore | undefined, e
       };
       const step = (run = id) => store.get(run).pipe(concatMap((stored) => visit(run, stored)));
       const steps = defer(() => step(path.at(-1))).pipe(subscribeOn(asapScheduler), repeat());
+      // It is ended first: it may have no record yet.
       return concat(end(owner, id), steps).pipe(
-        // it may have no record yet
         map(() => path.length),
         takeWhile((left) => left > 0),
         ignoreElements(),

@@ -27,7 +27,16 @@ describe('npx rivulet chat', () => {
     const env = { OPENAI_API_KEY: 'key', RIVULET_HISTORY: 'history', ...terminal.env };
     const fake = fakeTerminal({ ...terminal, env });
     const code = runCommand(['chat', '--base-url', server.url, ...args], fake.shell);
-    return { ...fake, code, type: (keys: string) => void fake.stdin.write(keys) };
+    const type = (keys: string) => void fake.stdin.write(keys);
+    /** Types each line, and waits for its reply. */
+    const say = async (lines: readonly (readonly [line: string, reply: string])[]) => {
+      for (const [line, reply] of lines) {
+        type(`${line}\r`);
+        await fake.until(reply);
+        await fake.until('> ');
+      }
+    };
+    return { ...fake, code, type, say };
   }
   const asked = () =>
     server?.requests.map(({ body }) => (body as { messages: { role: string; content: string }[] }).messages) ?? [];
@@ -184,17 +193,13 @@ describe('npx rivulet chat', () => {
       'npx rivulet chat keeps its conversation if the messages of a saved one are damaged: %j',
       async (messages) => {
         const files = { 'bad.json': JSON.stringify({ version: 1, messages }) };
-        const { code, type, until } = await start(['Oslo.', 'Norway.'], [], { files });
+        const { code, type, until, say } = await start(['Oslo.', 'Norway.'], [], { files });
         await until('> ');
-        for (const [line, reply] of [
+        await say([
           ['A city?', 'Oslo.'],
           ['/load bad.json', 'is not a message'],
           ['Its country?', 'Norway.'],
-        ]) {
-          type(`${line ?? ''}\r`);
-          await until(reply ?? '');
-          await until('> ');
-        }
+        ]);
         type('/exit\r');
         expect(await code).toBe(0);
         expect(asked()[1]?.map(({ content }) => content)).toEqual(['A city?', 'Oslo.', 'Its country?']);
@@ -214,9 +219,9 @@ describe('npx rivulet chat', () => {
     });
 
     it('npx rivulet chat saves, forgets, loads and draws a conversation, and changes the model', async () => {
-      const { code, type, until, files } = await start(['Oslo.', 'Norway.'], []);
+      const { code, type, until, say, files } = await start(['Oslo.', 'Norway.'], []);
       await until('> ');
-      for (const [line, reply] of [
+      await say([
         ['/draw run.html', 'There is no run yet.'],
         ['A city?', 'Oslo.'],
         ['/save chat.json', 'chat.json'],
@@ -230,11 +235,7 @@ describe('npx rivulet chat', () => {
         ['/model nobody:x', 'There is no provider "nobody"'],
         ['/modl', 'There is no command /modl.'],
         ['Its country?', 'Norway.'],
-      ]) {
-        type(`${line ?? ''}\r`);
-        await until(reply ?? '');
-        await until('> ');
-      }
+      ]);
       type('/exit\r');
       expect(await code).toBe(0);
       expect(files.get('run.html')).toMatch(/^<!doctype html>/i);
