@@ -2,17 +2,14 @@ import { answersFrom, type CallAnswers, type Decision, type WaitingCall } from '
 import { isRecord, isJsonObject, type JsonValue } from '../../core/json/json.js';
 import { fromToolMessage } from '../../transport/agUi/messages.js';
 import type { AgUiResume, RunAgentInput } from '../../transport/agUi/protocol.js';
-import { isInterrupt } from './outcome.js';
 import { AgUiRequestError } from './request.js';
 
 export function readAnswers(
   { messages, resume = [] }: Pick<RunAgentInput, 'messages' | 'resume'>,
   waiting: readonly WaitingCall[],
-  isClientTool: (name: string) => boolean,
+  isInterrupt: (call: WaitingCall) => boolean,
 ): CallAnswers | undefined {
-  const interrupts = new Map(
-    waiting.filter((call) => isInterrupt(call, isClientTool)).map((call) => [call.id, call] as const),
-  );
+  const interrupts = new Map(waiting.filter(isInterrupt).map((call) => [call.id, call] as const));
   const decisions = new Map<string, Decision>();
   const results = new Map<string, JsonValue>();
   const errors = new Map<string, string>();

@@ -35,7 +35,7 @@ export function finishedEvent(
     threadId,
     runId,
     ...(output === undefined ? {} : { result: output as JsonValue }),
-    outcome: toOutcome(result, clientTools, answered, options),
+    outcome: toOutcome(result, (call) => isInterrupt(call, clientTools, options), answered, options),
     ...(Object.keys(counts).length > 0 ? { usage: [counts] } : {}),
     metadata: { rivulet: omitUndefined({ finishReason, rawReason }) },
   };
@@ -43,21 +43,27 @@ export function finishedEvent(
 
 function toOutcome(
   { finishReason, waiting = [] }: RunResult,
-  clientTools: ReadonlySet<string>,
+  isInterrupting: (call: WaitingCall) => boolean,
   answered: ReadonlySet<string>,
   options: OutcomeOptions,
 ): RunOutcome {
   if (finishReason === 'stopped') return { type: 'cancelled' };
-  const interrupts = waiting.filter((call) => isInterrupt(call, (name) => clientTools.has(name)));
+  const interrupts = waiting.filter(isInterrupting);
   if (interrupts.length > 0)
     return { type: 'interrupt', interrupts: interrupts.map((call) => toInterrupt(call, options)) };
   const pending = waiting.filter(({ id }) => !answered.has(id)).map(({ id }) => id);
   return { type: 'success', ...(pending.length > 0 ? { pendingToolCallIds: pending } : {}) };
 }
 
-/** A call that the client does not execute is a decision or a question. */
-export const isInterrupt = ({ name, question }: WaitingCall, isClientTool: (name: string) => boolean): boolean =>
-  question !== undefined || !isClientTool(name);
+/**
+ * A call that the client does not execute is a decision or a question. An inner run has none of the tools of a request:
+ * there, only those in the option are the client's, whatever names a request has.
+ */
+export const isInterrupt = (
+  { name, question, path }: WaitingCall,
+  clientTools: ReadonlySet<unknown>,
+  options: Pick<OutcomeOptions, 'clientTools'>,
+): boolean => question !== undefined || !(path ? options.clientTools?.includes(name) : clientTools.has(name));
 
 /** The JSON Schema of a decision about a call, as AG-UI recommends it. */
 const decisionSchema = (allowEdits: boolean): JsonObject => ({

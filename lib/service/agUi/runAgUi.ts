@@ -19,7 +19,7 @@ import type { HandledAgent } from '../handledAgent.js';
 import type { PlacedClient } from '../client.js';
 import { readAnswers } from './answers.js';
 import { fromAgUiMessages } from '../../transport/agUi/messages.js';
-import type { OutcomeOptions } from './outcome.js';
+import { isInterrupt, type OutcomeOptions } from './outcome.js';
 import type { AgUiMessage, RunAgentInput } from '../../transport/agUi/protocol.js';
 import { AgUiRequestError, historyOf, type HistoryOptions } from './request.js';
 
@@ -113,8 +113,10 @@ export function agUiRun<C>(
     );
   const resume = (stored: StoredRun, checkpoint: Checkpoint) => {
     // The tools of the request whose run waits: a later request could list any tool of the server as its own.
-    const ownTools = asArray(stored.record.protocol?.['clientTools']);
-    const answers = readAnswers(request, checkpoint.open?.waiting ?? [], (name) => ownTools.includes(name));
+    const ownTools = new Set(asArray(stored.record.protocol?.['clientTools']));
+    const answers = readAnswers(request, checkpoint.open?.waiting ?? [], (call) =>
+      isInterrupt(call, ownTools, options),
+    );
     rejectForbiddenEdits(answers?.decisions, options);
     requireFileUrls(answers?.results, options);
     const free = begin(concat(save(undefined), of(start)));

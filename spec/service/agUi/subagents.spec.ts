@@ -37,9 +37,14 @@ describe('the sub-agents of an AG-UI run', () => {
     expect(lifecycle(await play(nestedAgents(['Hm.']).stream('Hi')))).toEqual([...started, ...finished]);
   });
 
-  it('are suspended while an inner call waits, and go on in another process', async () => {
+  const remove = { name: 'remove', description: '', parameters: {} };
+  it.each([
+    ['has no tools', []],
+    ['has a tool with the name of the inner one', [remove]],
+  ])('are suspended while an inner call waits, and go on in another process: the client %s', async (_, tools) => {
     const store = memoryStore();
-    const first = await play(runAgUi(nestedAgents([removes]), request(), { store }));
+    const asked = request({ tools });
+    const first = await play(runAgUi(nestedAgents([removes]), asked, { store }), asked);
     expect(lifecycle(first)).toEqual([
       ...started,
       { type: 'SUBAGENT_FINISHED', subagentRunId: 'a/a', outcome: { type: 'suspended', interruptIds: ['a/a/a'] } },
@@ -52,7 +57,7 @@ describe('the sub-agents of an AG-UI run', () => {
     const resume = [{ interruptId: 'a/a/a', status: 'resolved', payload: { approved: true } }] as const;
     const call = { id: 'a', type: 'function', function: { name: 'ask', arguments: '{}' } } as const;
     const messages = [...request().messages, { id: 'm', role: 'assistant', toolCalls: [call] } as const];
-    const input = request({ resume, messages });
+    const input = request({ resume, messages, tools });
     const second = await play(runAgUi(nestedAgents([removes]), input, { store }), input);
     expect(lifecycle(second)).toEqual([...started, ...finished]);
     expect(second.at(-1)).toMatchObject({ type: 'RUN_FINISHED', outcome: { type: 'success' } });
