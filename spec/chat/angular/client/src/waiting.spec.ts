@@ -1,5 +1,5 @@
 import { ChangeDetectionStrategy, Component } from '@angular/core';
-import { map } from 'rxjs';
+import { delay, map } from 'rxjs';
 import { askTool, createAgent, tool } from 'rivulet';
 import { injectWaiting } from 'rivulet/angular';
 import { conversation, remoteAgent } from 'rivulet/chat';
@@ -103,6 +103,17 @@ describe('injectWaiting', () => {
     waiting.refresh();
     await vi.waitFor(() => expect(waiting.count()).toBe(1), patient);
     expect(reads).toBe(2);
+  });
+
+  it('shows a list that takes longer than its refresh', async () => {
+    const works = createService()('ann');
+    agent = { ...works, waiting: () => works.waiting!().pipe(delay(400)) };
+    provide();
+    const { waiting } = (await show(Waiting)).componentInstance;
+    const chat = conversation(works);
+    chat.view$.subscribe();
+    chat.send('Hello!');
+    await vi.waitFor(() => expect(waiting.count()).toBe(1), patient);
   });
 
   it('says why the list could not be read, and reads it again', async () => {
