@@ -10,6 +10,7 @@ import { messagesOf } from '../core/input.js';
 import { MAX_EARLIER_RUNS } from '../transport/earlierRun.js';
 import { isListOf } from '../transport/eventForm.js';
 import { noticeOf, type ConversationAgent, type RunNotifiers } from './conversationAgent.js';
+import { resumedRuns } from './resumedRuns.js';
 import { fromServerSentEvents, RUN_ID_HEADER } from '../transport/fromServerSentEvents.js';
 import { fileAddress, filesIn, MAX_PROMPT_BYTES } from '../transport/runFiles.js';
 import { textsOf } from '../operators/view/view.js';
@@ -70,6 +71,7 @@ function createRemoteAgent(
     defer(() => {
       const notices = new Subject<StreamEvent>();
       const ended = new Subject<void>();
+      let resumed = body?.['resume'];
       const onReconnect = (reconnection: Reconnection) => notices.next({ type: 'reconnecting', ...reconnection });
       const events = fromServerSentEvents<StreamEvent>(
         url,
@@ -92,9 +94,12 @@ function createRemoteAgent(
           ? of({ type: NOTICE_EVENT, notice: noticeOf('not_answered', thrown), refused: answers })
           : EMPTY;
       const answered = given.pipe(mergeMap((answers) => patch(answers).pipe(catchError(refused(answers)))));
-      return merge(notices, events.pipe(tap({ complete: () => ended.next() })), cancelled, prompted, answered).pipe(
-        takeUntil(ended),
-      );
+      const next = () => {
+        if (typeof resumed === 'string') resumedRuns.next(resumed);
+        resumed = undefined;
+      };
+      const told = events.pipe(tap({ next, complete: () => ended.next() }));
+      return merge(notices, told, cancelled, prompted, answered).pipe(takeUntil(ended));
     });
   /**
    * Asks the server to stop a run, to cancel a call of it, or to add a prompt. A request that fails is retried. If the

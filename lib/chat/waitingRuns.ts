@@ -1,5 +1,5 @@
 import { asyncScheduler, auditTime, catchError, concat, concatAll, concatMap, defer } from 'rxjs';
-import { EMPTY, filter, finalize, identity, map, merge, of, startWith, Subject } from 'rxjs';
+import { EMPTY, filter, finalize, identity, interval, map, merge, of, startWith, Subject } from 'rxjs';
 import { switchMap, take, takeUntil, takeWhile, tap } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { CallAnswers } from '../core/approval.js';
@@ -16,6 +16,7 @@ import { answeredView, answersTo, earlierRun, historyOf, openCalls } from './exc
 import type { Exchange } from './exchange.js';
 import type { Exchanges } from './exchanges.js';
 import type { PageTools } from './pageTools.js';
+import { resumedRuns } from './resumedRuns.js';
 import { noLock, type TabLock } from './tabLock.js';
 import type { UnsettledRuns } from './unsettledRuns.js';
 
@@ -27,6 +28,9 @@ const MANY_CALLS = 32;
 
 /** Milliseconds for each of these calls, between two changes: about ten times as long as a change takes. */
 const PAUSE = 0.25;
+
+/** Milliseconds after which the service is asked again whether a run waits: another device may have answered. */
+const LOOK_AGAIN = 30_000;
 
 /** Shows the events of a run, which starts from the view `base`, in its exchange. */
 export type Follow = (
@@ -160,12 +164,19 @@ const timeIsOver = (exchange: () => Exchange, overdue: Set<string>): Observable<
     return merge(...ends);
   });
 
-/** Emits when a run does not wait at the service any more, which is asked when a person comes back to the page. */
-const answeredElsewhere = (agent: ConversationAgent, run: () => string, isSaved: boolean): Observable<unknown> =>
-  merge(awake(), isSaved ? [0] : []).pipe(
-    switchMap(() => (agent.waiting?.() ?? EMPTY).pipe(catchError(() => EMPTY))), // the next look may work
+/**
+ * Emits when a run waits no more: another part of the page has answered, or it does not wait at the service, which is
+ * asked when a person comes back to the page, and at intervals.
+ */
+function answeredElsewhere(agent: ConversationAgent, run: () => string, isSaved: boolean): Observable<unknown> {
+  const here = resumedRuns.pipe(filter((id) => id === run()));
+  if (!agent.waiting) return here;
+  const looked = merge(awake(), interval(LOOK_AGAIN), isSaved ? [0] : []).pipe(
+    switchMap(() => defer(() => agent.waiting?.() ?? EMPTY).pipe(catchError(() => EMPTY))), // the next look may work
     filter((runs) => runs.every(({ id }) => id !== run())),
   );
+  return merge(here, looked);
+}
 
 /** Whether a call that waits is executed in the page. A question is for the person, whatever the name of its call. */
 export const isForPage = ({ name, question }: ToolCallView, tools: PageTools | undefined): boolean =>

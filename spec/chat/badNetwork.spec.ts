@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
-import { concat, concatMap, ignoreElements, NEVER, of, Subject, Subscription, take } from 'rxjs';
+import { concat, concatMap, firstValueFrom, ignoreElements, NEVER, of, Subject, Subscription, take, timer } from 'rxjs';
 import type { Observable } from 'rxjs';
+import { followingId } from '../../lib/transport/randomId.js';
 import * as z from 'zod';
 import { createAgent } from '../../lib/agent/createAgent.js';
 import { conversation, remoteAgent, remoteChats } from '../../lib/chat/index.js';
@@ -158,6 +159,21 @@ function createPage(whenBusy: WhenBusy) {
     },
     /** Opens the conversation on another device. */
     openAnother: () => open(page.chat),
+    /** Answers the question from a list of what waits: on this page, or on another device. */
+    answerFromList(text: string, isHere: boolean) {
+      const run = page.chat.save().exchanges[0]?.run ?? '';
+      const answers = { results: { 'call/1': { text } } };
+      const id = followingId(run);
+      if (isHere) {
+        const notifiers = { stop: NEVER, cancel: NEVER, fragments: true, context: undefined } as const;
+        const call = { ...notifiers, ...answers, id, earlier: [{ id: run, input: [] }] };
+        used.add(remoteAgent('http://service.test/', options).resume(undefined, call).subscribe());
+        return;
+      }
+      const headers = { 'x-run-id': id, authorization: 'token' };
+      const body = JSON.stringify({ resume: run, ...answers });
+      void handler(new Request('http://service.test/', { method: 'POST', headers, body })).then((got) => got.text());
+    },
     watch(request: Observable<unknown>) {
       used.add(request.subscribe({ error: (thrown: unknown) => reported.push(thrown) }));
     },
@@ -537,6 +553,19 @@ describe('an answer to a question', () => {
     await pass(1000);
     expect([page.chat.view.status, page.chat.view.waiting, received]).toEqual(['idle', [], ['elsewhere']]);
     expect(page.requests()).toBe(2);
+  });
+
+  it.each([
+    ['this page', true, 0],
+    ['this page, after the list was read', true, 5000],
+    ['another device', false, 35_000],
+  ])('that is given in a list of %s is shown in the chat', async (_, isHere, time) => {
+    const page = createPage('concat');
+    await prompt(page, 'ask', 'waiting');
+    if (isHere) page.break((right) => firstValueFrom(timer(time).pipe(concatMap(right))), isFor('POST'));
+    page.answerFromList('listed', isHere);
+    await pass(2 * time + 1000);
+    expect([page.chat.view.status, page.chat.view.waiting, received]).toEqual(['idle', [], ['listed']]);
   });
 
   it('is awaited after a reload while the list of what waits cannot be read', async () => {

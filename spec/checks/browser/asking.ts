@@ -98,8 +98,8 @@ async function answerElsewhere(service: Service, first: Device, openSecond: () =
   await send(listed);
   await listed.waitFor({ state: 'detached' });
   await second.page.getByRole('navigation').getByRole('button', { name: 'Register a visitor', exact: true }).click();
-  await look(first.page);
-  for (const { page, chat } of [first, second]) {
+  for (const { page, chat } of [second, first]) {
+    await look(page); // the first device asks at intervals, too
     await chat.shows('Registered: Ann.');
     await chat.idle();
     assert.match(await given(page), /Ann[^]*3[^]*South[^]*Lunch[^]*2026-12-24[^]*SGk=/);
