@@ -41,8 +41,8 @@ const defaultInstructions =
  * request. An empty summary changes nothing. If the request fails, so does the Observable: to continue without a
  * summary, use `catchError(() => of(keepRecent({ tokens })(messages)))`.
  *
- * A summary is remembered with the message up to which it goes. A later call with the same message objects, as in the
- * next turn of a run, reuses it, and the next summary includes it. A history that was stored and loaded has no summary
+ * A summary is remembered with the messages that it includes. A later call that begins with the same message objects, as
+ * in the next turn of a run, reuses it, and the next summary includes it. A history that was stored and loaded has no summary
  * yet.
  *
  * ```ts
@@ -69,7 +69,7 @@ export function summarize(options: SummarizeOptions): (messages: readonly Messag
     typeof when === 'number'
       ? (messages: readonly Message[]) => requireSync('countTokens', countTokens(messages)) > when
       : when;
-  const summaries = new WeakMap<Message, Message>(); // by the last message that a summary includes
+  const summaries = new WeakMap<Message, Summary>(); // by the last message that a summary includes
 
   const requestFor = (older: readonly Message[]): ModelRequest => ({
     messages: [systemMessage(instructions), userMessage(toTranscript(older))],
@@ -78,13 +78,13 @@ export function summarize(options: SummarizeOptions): (messages: readonly Messag
 
   return (messages) =>
     defer(() => {
-      const end = messages.findLastIndex((message) => summaries.has(message)) + 1; // of what is summarized already
+      const end = messages.findLastIndex((message, at) => isOf(summaries.get(message), messages.slice(0, at + 1))) + 1;
       const last = messages[end - 1];
-      const summary = last && summaries.get(last);
+      const summary = last && summaries.get(last)?.message;
       const current = summary ? withSummary(messages, end, summary) : messages;
       if (!requireAnswer('when', isLong(current))) return of(current);
       const cut = end + cutIndex(messages.slice(end), { ...keep, countTokens });
-      const older = messages.slice(end, cut).filter(({ role }) => role !== 'system');
+      const older = withoutSystem(messages.slice(end, cut));
       const lastOlder = messages[cut - 1];
       if (older.length === 0 || !lastOlder) return of(current);
       return summaryBy(model, requestFor(summary ? [summary, ...older] : older)).pipe(
@@ -92,11 +92,25 @@ export function summarize(options: SummarizeOptions): (messages: readonly Messag
         map(({ text }) => {
           if (text.trim() === '') return current;
           const message = userMessage(`Summary of the conversation so far:\n\n${text}`);
-          summaries.set(lastOlder, message);
+          summaries.set(lastOlder, { message, includes: withoutSystem(messages.slice(0, cut)) });
           return withSummary(messages, cut, message);
         }),
       );
     });
+}
+
+interface Summary {
+  readonly message: Message;
+  readonly includes: readonly Message[];
+}
+
+const withoutSystem = (messages: readonly Message[]) => messages.filter(({ role }) => role !== 'system');
+
+/** Another history may have the same message, for example an answer that is a constant of the program. */
+function isOf(summary: Summary | undefined, beginning: readonly Message[]): boolean {
+  if (!summary) return false;
+  const own = withoutSystem(beginning);
+  return own.length === summary.includes.length && own.every((message, index) => message === summary.includes[index]);
 }
 
 /** The system messages, the summary, and the messages from an index on with the input to which they belong. */

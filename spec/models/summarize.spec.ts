@@ -164,6 +164,40 @@ describe('summarize', () => {
     expect(model.requests).toHaveLength(2);
   });
 
+  it.each([
+    ['of another user', ['v1', undefined, 'v2', undefined, 'v3']],
+    ['of the same user, twice', ['u1', undefined, 'u2', undefined, 'u3']],
+  ])('summarize reuses no summary for a history %s that has the same answer', (_, texts) => {
+    const { model, shorten } = numbered(4);
+    const help = modelMessage('You can ask me anything.');
+    const historyOf = (all: readonly (string | undefined)[]) =>
+      all.map((text) => (text === undefined ? help : userMessage(text)));
+    shorten(historyOf(['u1', undefined, 'u2', undefined, 'u3']));
+    const short = historyOf(texts.slice(0, 3));
+    expect(shorten(short)).toBe(short);
+    const long = historyOf(texts);
+    expect(shorten(long)).toEqual([summaryOf('s2'), long.at(-1)]);
+    expect(model.requests[1]?.messages[1]).toEqual(
+      userMessage(
+        long
+          .slice(0, 4)
+          .map(({ role, parts }) => `${role}: ${messageText({ parts })}`)
+          .join('\n\n'),
+      ),
+    );
+  });
+
+  it('summarize reuses a summary whatever the system messages are', () => {
+    const { model, shorten } = numbered(5);
+    shorten([systemMessage('It is 9:00.'), ...talk]);
+    expect(shorten([systemMessage('It is 9:01.'), ...talk])).toEqual([
+      systemMessage('It is 9:01.'),
+      summaryOf('s1'),
+      talk[4],
+    ]);
+    expect(model.requests).toHaveLength(1);
+  });
+
   it('summarize reuses a summary, and includes it in the next one', () => {
     const { model, shorten } = numbered(4);
     expect(shorten(talk)).toEqual([summaryOf('s1'), talk[4]]);
