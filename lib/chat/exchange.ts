@@ -29,6 +29,8 @@ export interface Exchange {
   readonly notice?: JsonObject | undefined;
   /** Set if files, or the exchanges before it, are missing: a storage was full. */
   readonly isReduced?: boolean | undefined;
+  /** The exchange before it that is missing so. */
+  readonly leftOut?: string | undefined;
   /** Where a waiting run continues. Absent if the server keeps it. */
   readonly checkpoint?: Checkpoint | undefined;
   /** The answers to waiting calls that were given, while others are missing. */

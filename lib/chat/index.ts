@@ -8,6 +8,7 @@ export type { Exchange, ExchangeView } from './exchange.js';
 export { pageTools } from './pageTools.js';
 export type { PageTools } from './pageTools.js';
 export { persist } from './persist.js';
+export { savedElsewhere } from './savedElsewhere.js';
 export type { SavedConversation } from './savedConversation.js';
 export type { TabLock } from './tabLock.js';
 

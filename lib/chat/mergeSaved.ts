@@ -45,7 +45,7 @@ export function mergeSaved(stored: SavedConversation, before: Marks, after: Save
   };
   const merged = stored.exchanges.map((theirs) => {
     const own = mine.get(theirs.id);
-    if (!own) return theirs;
+    if (!own) return mine.has(theirs.leftOut ?? '') ? { ...theirs, parent: theirs.leftOut } : theirs;
     // Two devices may have sent one prompt after different exchanges. A full storage may have lost that one.
     const { parent } = isReduced(theirs) ? own : theirs;
     const either = newer(theirs, own);
@@ -60,10 +60,11 @@ export function mergeSaved(stored: SavedConversation, before: Marks, after: Save
   // One that was known and is missing was removed.
   const waiting = union(theirQueue, ownQueue).filter((prompt) => before[prompt.id] !== QUEUED || isBoth(prompt));
   const selected = after.selected === before[SELECTED] ? stored.selected : after.selected;
-  return savedConversation(exchanges, selected, unsent(waiting, exchanges));
+  const writes = (stored.writes ?? after.writes) ? { writes: { ...stored.writes, ...after.writes } } : {};
+  return { ...savedConversation(exchanges, selected, unsent(waiting, exchanges)), ...writes };
 }
 
-const isReduced = (exchange: Exchange): boolean => exchange.isReduced === true;
+export const isReduced = (exchange: Exchange): boolean => exchange.isReduced === true;
 
 /** The complete exchange, unless what a full storage has kept of it is a later state. */
 const complete = (whole: Exchange, reduced: Exchange): Exchange => (isFurther(reduced, whole) ? reduced : whole);

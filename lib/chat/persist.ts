@@ -1,7 +1,9 @@
-import { defer, finalize, map, skip, type Observable } from 'rxjs';
+import { defer, filter, finalize, map, merge as mergeStreams, skip, type Observable } from 'rxjs';
 import { tryParseJson } from '../core/json/json.js';
 import type { Conversation } from './conversation.js';
 import { marksOf, mergeSaved } from './mergeSaved.js';
+import { leaveWrites, takeWrites } from './ownWrites.js';
+import { storageChanges } from './savedElsewhere.js';
 import { isOfLaterRelease, isSavedConversation, unreadableConversation } from './savedConversation.js';
 import type { SavedConversation } from './savedConversation.js';
 import { storeSaved, type ReportError } from './smallerSaved.js';
@@ -14,8 +16,8 @@ import { reportRejection } from '../core/reportUnhandled.js';
  *
  * A tab that was in the background knows an old state. It writes only its own changes: exchanges that it did not
  * change, and prompts that wait in another tab, stay as they are stored. Of two tabs that write in the same moment, a
- * browser keeps one value: when the other tab unsubscribes, it adds its exchanges. So unsubscribe before you create the
- * conversation again from what another tab has written.
+ * browser keeps one value: the other tab notices it at the `storage` event, and writes its changes again. It does so
+ * when it unsubscribes, too: unsubscribe before you create the conversation again (`savedElsewhere`).
  *
  * A storage that is full loses nothing else: it keeps the newest exchanges without the files of their messages, as far
  * as they fit, and everything again when there is room. A checkpoint stays as it is, or the run does not wait any more
@@ -41,11 +43,25 @@ export function persist(
   { onError }: { readonly onError?: ReportError | undefined } = {},
 ): Observable<SavedConversation> {
   return defer(() => {
-    let written = marksOf(chat.save());
+    const own = takeWrites(storage, key);
     let isReported = false;
     const stored = (): unknown => tryParseJson(storage.getItem(key) ?? '');
-    return chat.saved$.pipe(
-      skip(1), // the state at the start
+    const isOverwritten = (value: unknown) => isSavedConversation(value) && own.isMissingIn(value);
+    if (!isOverwritten(stored())) own.begin(marksOf(chat.save()));
+    const merge = (before: SavedConversation, after: SavedConversation) =>
+      mergeSaved(before, own.commonWith(before), after);
+    const write = (merged: SavedConversation, after: SavedConversation): SavedConversation => {
+      const numbered = own.number(merged);
+      if (storeSaved(storage, key, numbered, onError)) own.written(marksOf(after));
+      return numbered;
+    };
+    return mergeStreams(
+      chat.saved$.pipe(skip(1)), // the state at the start
+      storageChanges(key).pipe(
+        filter(() => isOverwritten(stored())),
+        map(() => chat.save()),
+      ),
+    ).pipe(
       map((after) => {
         const before = stored();
         if (isOfLaterRelease(before)) {
@@ -53,18 +69,19 @@ export function persist(
           isReported = true;
           return after;
         }
-        const merged = isSavedConversation(before) ? mergeSaved(before, written, after) : after;
-        if (storeSaved(storage, key, merged, onError)) written = marksOf(after);
-        return merged;
+        return write(isSavedConversation(before) ? merge(before, after) : after, after);
       }),
       finalize(() => {
         try {
           const before = stored();
           if (!isSavedConversation(before)) return; // another tab may have removed it
-          const merged = mergeSaved(before, written, chat.save());
-          if (merged.exchanges.length > before.exchanges.length) storeSaved(storage, key, merged, onError);
+          const after = chat.save();
+          const merged = merge(before, after);
+          if (isOverwritten(before) || merged.exchanges.length > before.exchanges.length) write(merged, after);
         } catch (thrown) {
           reportRejection(onError?.(thrown));
+        } finally {
+          leaveWrites(storage, key, own);
         }
       }),
     );

@@ -15,6 +15,8 @@ export interface SavedConversation {
   readonly selected?: string | undefined;
   /** The prompts that wait for the end of a run. Absent if there are none. */
   readonly queued?: readonly QueuedPrompt[] | undefined;
+  /** The last writes of `persist` that are in it: their numbers, by tab. Absent if it was not stored by `persist`. */
+  readonly writes?: Readonly<Record<string, number>> | undefined;
 }
 
 export const savedConversation = (

@@ -21,11 +21,11 @@ export function* smallerSaved(saved: SavedConversation): Generator<SavedConversa
       const isKnown = (id: string | undefined) => id !== undefined && ids.has(id);
       yield {
         ...saved,
-        exchanges: newest.map((exchange) => ({
-          ...exchange,
-          parent: isKnown(exchange.parent) ? exchange.parent : undefined,
-          isReduced: true,
-        })),
+        exchanges: newest.map((exchange) => {
+          const { parent } = exchange;
+          const isLost = parent !== undefined && !isKnown(parent);
+          return { ...exchange, isReduced: true, ...(isLost && { parent: undefined, leftOut: parent }) };
+        }),
         selected: isKnown(saved.selected) ? saved.selected : newest.at(-1)?.id,
       };
     }

@@ -18,6 +18,7 @@ import type { Conversation, ConversationOptions, ConversationView } from '../con
 import type { ExchangeView } from '../exchange.js';
 import { persist } from '../persist.js';
 import type { SavedConversation } from '../savedConversation.js';
+import { pageCallsEnded, savedWithOwn } from '../savedElsewhere.js';
 import type { ToolCallView, ViewStatus } from '../../operators/view/view.js';
 import type { Input } from '../../core/input.js';
 import { whileCurrent } from '../../transport/pageFetch.js';
@@ -94,6 +95,17 @@ type Command = <A extends readonly unknown[]>(
   act: (chat: Conversation, ...values: A) => void,
 ) => (...values: A) => void;
 
+const commandOn =
+  (zone: NgZone, connect: () => Conversation | undefined): Command =>
+  (act) =>
+  (...values) =>
+    zone.runOutsideAngular(() =>
+      untracked(() => {
+        const chat = connect();
+        if (chat) act(chat, ...values);
+      }),
+    );
+
 const commandsOf = (command: Command) =>
   ({
     send: command((chat, input) => chat.send(input)),
@@ -122,15 +134,19 @@ export function createInjected(
   const currentKey = () => userKey(typeof key === 'function' ? key() : key);
   let given = store ? undefined : settings.saved; // of the first user, until `clear`
   const revision = signal(0);
+  /** What the conversation had that a full storage has not, for the next one with the same key. */
+  let kept: { readonly name: string | undefined; readonly chat: Conversation } | undefined;
   const readAgain = () => {
+    kept = untracked(current);
     subscription.unsubscribe(); // before the new value is read, `persist` adds what another tab has overwritten
     revision.update((count) => count + 1);
   };
   const current = computed(() => {
     revision();
     const name = currentKey();
-    const saved = store && name !== undefined ? store.storage?.getItem(name) : given;
-    given = undefined;
+    const stored = store && name !== undefined ? store.storage?.getItem(name) : given;
+    const saved = savedWithOwn(stored, kept?.name === name ? kept?.chat : undefined);
+    given = kept = undefined;
     const ownAgent = whileCurrent(agent, () => untracked(currentKey) === name); // also before the effect has run
     return untracked(() => ({ name, chat: conversation(ownAgent, { ...settings, saved }) }));
   });
@@ -142,7 +158,8 @@ export function createInjected(
   /** Outside of the zone, by an effect or the first command: with zone.js, each read of the network would be a tick. */
   function connect(): Conversation | undefined {
     const { name, chat } = current();
-    if (isDestroyed || chat === connected) return connected;
+    if (isDestroyed) return undefined;
+    if (chat === connected) return chat;
     subscription.unsubscribe();
     connected = chat;
     subscription = chat.view$.pipe(isPerFrame ? perFrame() : identity).subscribe({
@@ -156,23 +173,20 @@ export function createInjected(
     return chat;
   }
 
-  const command: Command =
-    (act) =>
-    (...values) =>
-      zone.runOutsideAngular(() =>
-        untracked(() => {
-          const chat = connect();
-          if (chat && !isDestroyed) act(chat, ...values);
-        }),
-      );
-
+  const command = commandOn(zone, connect);
   if (!isServer)
     effect(() => {
       current();
       zone.runOutsideAngular(() => untracked(connect));
     });
   // A run of a local agent ends with its tab: what other tabs store must not abort it.
-  if (agent.join) store?.onChange((changed) => [null, untracked(currentKey)].includes(changed) && readAgain());
+  const isOwn = (changed: string | null) => [null, untracked(currentKey)].includes(changed);
+  if (agent.join)
+    store?.onChange(
+      isOwn,
+      () => pageCallsEnded(untracked(current).chat, settings.tools),
+      () => readAgain(),
+    );
   inject(DestroyRef).onDestroy(() => {
     isDestroyed = true;
     subscription.unsubscribe();

@@ -1,6 +1,6 @@
 import { DestroyRef, DOCUMENT, ErrorHandler, inject, signal, type Signal } from '@angular/core';
 import { takeUntilDestroyed } from '@angular/core/rxjs-interop';
-import { fromEvent } from 'rxjs';
+import { filter, fromEvent, switchMap, type Observable } from 'rxjs';
 
 export type ConversationStorage = Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>;
 
@@ -10,7 +10,8 @@ export interface PageStorage {
   /** The browser forbids storage, or has no room left. */
   readonly error: Signal<unknown>;
   readonly fail: (thrown: unknown) => void;
-  onChange(changed: (key: string | null) => unknown): void;
+  /** Calls `changed` when another tab has changed a value, and `ready` has emitted. */
+  onChange(isOwn: (key: string | null) => boolean, ready: () => Observable<unknown>, changed: () => void): void;
 }
 
 export function injectPageStorage(chosen: ConversationStorage | undefined): PageStorage {
@@ -28,14 +29,14 @@ export function injectPageStorage(chosen: ConversationStorage | undefined): Page
     storage,
     error,
     fail: (thrown) => error.set(thrown),
-    onChange(changed) {
+    onChange(isOwn, ready, changed) {
       if (!page) return;
-      fromEvent<StorageEvent>(page, 'storage')
-        .pipe(takeUntilDestroyed(destroyed))
-        .subscribe({
-          next: ({ key, storageArea }) => storageArea === storage && changed(key),
-          error: (thrown: unknown) => errors.handleError(thrown),
-        });
+      const events = fromEvent<StorageEvent>(page, 'storage').pipe(
+        filter(({ key, storageArea }) => storageArea === storage && isOwn(key)),
+      );
+      events
+        .pipe(switchMap(ready), takeUntilDestroyed(destroyed))
+        .subscribe({ next: changed, error: (thrown: unknown) => errors.handleError(thrown) });
     },
   };
 }

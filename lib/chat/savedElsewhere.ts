@@ -1,0 +1,70 @@
+import { asapScheduler, defer, EMPTY, filter, fromEvent, map, observeOn, of, switchMap, take } from 'rxjs';
+import type { Observable } from 'rxjs';
+import { tryParseJson } from '../core/json/json.js';
+import { callsOf } from '../operators/view/view.js';
+import type { Conversation, ConversationOptions } from './conversation.js';
+import { isReduced, marksOf, mergeSaved } from './mergeSaved.js';
+import type { PageTools } from './pageTools.js';
+import { isSavedConversation, type SavedConversation } from './savedConversation.js';
+import { isForPage } from './waitingRuns.js';
+
+/**
+ * Emits what to create a conversation again from, when another tab has stored it.
+ *
+ * <span class="informal">The `storage` event, at a moment at which nothing is lost.</span>
+ *
+ * A call of `pageTools` that this tab executes would be aborted, and executed again by the other tab: the value comes
+ * after its end. What a full storage has left out, and this conversation still has, is in the value.
+ *
+ * ```ts
+ * const newer$ = savedElsewhere(chat, localStorage, 'chat');
+ * newer$.pipe(take(1)).subscribe((saved) => showAgain(conversation(agent, { saved })));
+ * ```
+ *
+ * @param chat The conversation that is shown.
+ * @param storage `localStorage`, or an object with `getItem`.
+ * @param key The key of the conversation, as for `persist`.
+ * @param options `tools`, as for the conversation (default: none).
+ * @returns An Observable of the option `saved` of `conversation`: null if another tab has removed the value. It never
+ * completes in a page, and is empty in another runtime. It fails if `getItem` throws.
+ */
+export function savedElsewhere(
+  chat: Conversation,
+  storage: Pick<Storage, 'getItem'>,
+  key: string,
+  { tools }: { readonly tools?: PageTools | undefined } = {},
+): Observable<SavedConversation | string | null> {
+  return storageChanges(key).pipe(
+    observeOn(asapScheduler), // after `persist` has written again what was overwritten
+    switchMap(() => pageCallsEnded(chat, tools)),
+    map(() => savedWithOwn(storage.getItem(key), chat)),
+  );
+}
+
+/** Emits when another tab has changed a value of the storage. */
+export const storageChanges = (key: string): Observable<unknown> =>
+  typeof addEventListener === 'undefined'
+    ? EMPTY
+    : fromEvent<StorageEvent>(globalThis, 'storage').pipe(filter((event) => [key, null].includes(event.key)));
+
+/** Emits when no call of the page is executed, now or after all that stores its result. */
+export const pageCallsEnded = (chat: Conversation, tools: PageTools | undefined): Observable<unknown> =>
+  defer(() => {
+    if (!executes(chat, tools)) return of(undefined);
+    const ended = chat.view$.pipe(filter(() => !executes(chat, tools)));
+    return ended.pipe(take(1), observeOn(asapScheduler));
+  });
+
+const executes = (chat: Conversation, tools: PageTools | undefined): boolean =>
+  tools !== undefined &&
+  chat
+    .save()
+    .exchanges.some(({ view }) => callsOf(view).some((call) => call.status === 'running' && isForPage(call, tools)));
+
+/** A stored value, with what a full storage has left out of it, and a conversation with the same key still has. */
+export function savedWithOwn<T extends ConversationOptions['saved']>(value: T, chat: Conversation | undefined) {
+  const stored = tryParseJson(typeof value === 'string' ? value : '');
+  if (!chat || !isSavedConversation(stored) || !stored.exchanges.some(isReduced)) return value;
+  const own = chat.save();
+  return mergeSaved(stored, marksOf(own), own);
+}

@@ -1,0 +1,212 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { filter, firstValueFrom, NEVER, Observable, Subscription, timer } from 'rxjs';
+import type { ConversationAgent } from '../../lib/chat/conversationAgent.js';
+import { conversation, pageTools, persist, remoteAgent, savedElsewhere } from '../../lib/chat/index.js';
+import type { ConversationOptions } from '../../lib/chat/conversation.js';
+import type { Conversation, SavedConversation } from '../../lib/chat/index.js';
+import { createAgent } from '../../lib/agent/createAgent.js';
+import { tool } from '../../lib/core/tool.js';
+import { agentHandler } from '../../lib/service/http/agentHandler.js';
+import { scriptedModel, toolCall } from '../../lib/testing/index.js';
+
+const page = new EventTarget();
+const names = ['addEventListener', 'removeEventListener'] as const;
+let opened = new Subscription();
+beforeEach(() => names.forEach((name) => Object.assign(globalThis, { [name]: page[name].bind(page) })));
+afterEach(() => {
+  opened.unsubscribe();
+  opened = new Subscription();
+  for (const name of names) Reflect.deleteProperty(globalThis, name);
+});
+
+const silent: ConversationAgent = { stream: () => NEVER, resume: () => NEVER, join: () => NEVER, stop: () => NEVER };
+
+/**
+ * A storage of two tabs. As in a browser, each tab has a copy of the value, which is changed by another tab only while
+ * the tab is idle. The value of the last one that wrote stays.
+ */
+function createTabs(agent: ConversationAgent = silent, options: ConversationOptions = {}) {
+  let value: string | null = null;
+  let room = Infinity;
+  const copies: [string | null, string | null] = [null, null];
+  const storageOf = (tab: 0 | 1) => ({
+    getItem: () => copies[tab],
+    setItem(_: string, text: string) {
+      if (text.length > room) throw new Error('The storage is full.');
+      value = copies[tab] = text;
+    },
+  });
+  const storages = [storageOf(0), storageOf(1)] as const;
+  const open = (tab: 0 | 1, saved: SavedConversation | string | null = copies[tab]) => {
+    const chat = conversation(agent, { ...options, saved });
+    const page = chat.view$.subscribe();
+    page.add(persist(chat, storages[tab], 'chat').subscribe());
+    opened.add(page);
+    return { chat, page };
+  };
+  return {
+    storages,
+    open,
+    fill: (characters: number) => (room = characters),
+    put: (text: string | null) => (value = copies[0] = copies[1] = text),
+    /** Tabs are idle: they get the value. */
+    sync: (...tabs: readonly (0 | 1)[]) => tabs.forEach((tab) => (copies[tab] = value)),
+    /** Then the event arrives. */
+    notify: () => page.dispatchEvent(Object.assign(new Event('storage'), { key: 'chat' })),
+    stored: () => conversation(silent, { saved: value }),
+  };
+}
+
+type Tabs = ReturnType<typeof createTabs>;
+
+describe('two tabs that write in the same moment', () => {
+  interface Change {
+    readonly act: (chat: Conversation) => void;
+    readonly expect: (chat: Conversation) => void;
+  }
+  const changes: Readonly<Record<string, Change>> = {
+    'a prompt that waits': {
+      act: (chat) => chat.send('mine'),
+      expect: ({ view }) => expect(view.queued).toContain('mine'),
+    },
+    'a stop': {
+      act: (chat) => chat.stop(),
+      expect: (chat) => expect(chat.save().exchanges[0]).toHaveProperty('stopping', expect.any(String)),
+    },
+    'another version': {
+      act: (chat) => chat.edit(chat.view.exchanges[0]?.id ?? '', 'mine'),
+      expect: (chat) => expect(JSON.stringify(chat.save().exchanges)).toContain('mine'),
+    },
+  };
+  /** What the tab does whose change is not in the value that stays. */
+  const ways: Readonly<Record<string, (tabs: Tabs, tab: ReturnType<Tabs['open']>) => void>> = {
+    'when the event arrives': ({ notify }) => void notify(),
+    'when it is closed': (_, { page }) => page.unsubscribe(),
+    'when its conversation is created again': ({ open }, { page }) => {
+      page.unsubscribe();
+      open(0);
+    },
+    'when the event arrives, and its conversation is created again': ({ open, notify }, { page }) => {
+      notify();
+      page.unsubscribe();
+      open(0);
+    },
+  };
+  const cells = Object.keys(changes).flatMap((change) => Object.keys(ways).map((way) => ({ change, way })));
+
+  it.each(cells)('keep $change of the tab that writes again $way', ({ change, way }) => {
+    const tabs = createTabs();
+    const first = tabs.open(0);
+    first.chat.send('a');
+    tabs.sync(0, 1);
+    const second = tabs.open(1);
+    changes[change]?.act(first.chat);
+    second.chat.send('theirs'); // it has not seen the change
+    tabs.sync(0, 1);
+    ways[way]?.(tabs, first);
+    tabs.sync(0, 1);
+    changes[change]?.expect(tabs.stored());
+    expect(JSON.stringify(tabs.stored().save())).toContain('theirs');
+  });
+
+  it('keep a change against a second write of a tab that was busy for long', () => {
+    const tabs = createTabs();
+    const first = tabs.open(0);
+    first.chat.send('a');
+    tabs.sync(0, 1);
+    const second = tabs.open(1);
+    first.chat.send('mine');
+    let page = first;
+    for (const prompt of ['theirs', 'theirs again']) {
+      second.chat.send(prompt);
+      tabs.sync(0);
+      tabs.notify();
+      page.page.unsubscribe();
+      page = tabs.open(0);
+    }
+    tabs.sync(1);
+    expect(tabs.stored().view.queued).toEqual(expect.arrayContaining(['mine', 'theirs', 'theirs again']));
+  });
+});
+
+describe('savedElsewhere', () => {
+  it('savedElsewhere emits what another tab has stored, and null if it has removed it', async () => {
+    const tabs = createTabs();
+    const { chat } = tabs.open(0);
+    const values: unknown[] = [];
+    opened.add(savedElsewhere(chat, tabs.storages[0], 'chat').subscribe((saved) => values.push(saved)));
+    tabs.open(1).chat.send('theirs');
+    for (const storedValue of [tabs.storages[1].getItem(), null]) {
+      tabs.put(storedValue);
+      tabs.notify();
+      await Promise.resolve();
+      expect(values.at(-1)).toBe(storedValue);
+    }
+    page.dispatchEvent(Object.assign(new Event('storage'), { key: 'another' }));
+    await Promise.resolve();
+    expect(values).toHaveLength(2);
+  });
+
+  it('savedElsewhere has what a full storage has left out, and this conversation still has', async () => {
+    const model = scriptedModel(() => 'x'.repeat(500));
+    const answering = createAgent({ model });
+    const tabs = createTabs({ ...silent, stream: (input, options) => answering.stream(input, options) });
+    const first = tabs.open(0);
+    for (const prompt of ['a', 'b', 'c', 'd']) first.chat.send(prompt);
+    const all = first.chat.view.exchanges.length;
+    tabs.fill(3000);
+    first.chat.send('e');
+    tabs.sync(0, 1);
+    const second = tabs.open(1);
+    expect(second.chat.view.exchanges.length).toBeLessThan(all);
+    second.chat.send('f');
+    tabs.sync(0);
+    const emitted = firstValueFrom(savedElsewhere(first.chat, tabs.storages[0], 'chat'));
+    tabs.notify();
+    const { view } = conversation(silent, { saved: await emitted });
+    expect(view.exchanges.map(({ messages }) => messages[0]?.parts)).toEqual(
+      ['a', 'b', 'c', 'd', 'e', 'f'].map((text) => [{ type: 'text', text }]),
+    );
+  });
+
+  it('savedElsewhere waits for the end of a call of the page, whose result is stored', async () => {
+    const ends: (() => void)[] = [];
+    let executions = 0;
+    const locate = tool({
+      name: 'locate',
+      description: 'Where the user is.',
+      execute: () =>
+        new Observable<string>((out) => {
+          executions += 1;
+          ends.push(() => {
+            out.next('Oslo');
+            out.complete();
+          });
+        }),
+    });
+    const declared = tool({ name: 'locate', description: 'Where the user is.' });
+    const model = scriptedModel(({ messages }) => (messages.length > 1 ? 'Done.' : [toolCall('locate')]));
+    const handler = agentHandler(createAgent({ model, tools: [declared] }));
+    const agent = remoteAgent('http://service.test/', { fetch: (url, init) => handler(new Request(url, init)) });
+    const tools = pageTools([locate]);
+    const tabs = createTabs(agent, { tools });
+    const first = tabs.open(0);
+    const values: (SavedConversation | string | null)[] = [];
+    const saved$ = savedElsewhere(first.chat, tabs.storages[0], 'chat', { tools });
+    opened.add(saved$.subscribe((saved) => values.push(saved)));
+    first.chat.send('Where am I?');
+    await firstValueFrom(first.chat.view$.pipe(filter(({ status }) => status === 'runningTools')));
+    tabs.notify();
+    await firstValueFrom(timer(20));
+    expect(values).toEqual([]);
+    ends[0]?.();
+    await Promise.resolve();
+    await Promise.resolve();
+    expect(values).toHaveLength(1);
+    first.page.unsubscribe();
+    const again = tabs.open(0, values[0]);
+    await firstValueFrom(again.chat.view$.pipe(filter(({ status }) => status === 'idle')));
+    expect(executions).toBe(1);
+    expect(model.requests).toHaveLength(2);
+  });
+});
