@@ -162,7 +162,7 @@ function nextMemo(memo: JsonObject | undefined, isEmptyReply: boolean): JsonObje
 }
 
 /** Providers reject a history with a call that has no result. */
-function hasCallWithoutResult(messages: readonly Message[]): boolean {
+export function hasCallWithoutResult(messages: readonly Message[]): boolean {
   const resultIds = new Set<string>();
   for (const { parts } of messages) for (const part of parts) if (part.type === 'toolResult') resultIds.add(part.id);
   for (const { parts } of messages)

@@ -6,6 +6,7 @@ import { errorText } from '../core/errors.js';
 import type { CheckpointEvent, RunResult, StreamEvent } from '../core/event.js';
 import { asKnownEvent, type KnownEvent } from '../core/eventGuards.js';
 import type { Input } from '../core/input.js';
+import { isSameJson } from '../core/json/equal.js';
 import { omitUndefined, type JsonValue } from '../core/json/json.js';
 import { messageText, type Message } from '../core/message.js';
 import { innerAgentOf, innerAgentProperty } from '../core/innerAgent.js';
@@ -112,7 +113,8 @@ export function agentTool<A extends AnyAgent, const Name extends string, S exten
     description,
     parameters: parameters ?? promptParameters,
     execute(args, toolContext) {
-      const task = toolContext.outer && taskOf(toolContext.outer, agent, args);
+      const { outer, idempotencyKey } = toolContext;
+      const task = outer && taskOf(outer, idempotencyKey, agent, args);
       return innerEvents(agent, () => requireSync('prompt', prompt(args as never)), toolContext, task).pipe(
         map((event) => report(event, name, toolContext, task)),
         filter((answer) => answer !== undefined),
@@ -128,11 +130,11 @@ export function agentTool<A extends AnyAgent, const Name extends string, S exten
 function innerEvents(
   agent: AnyAgent,
   input: () => Input,
-  { context, outer, idempotencyKey: runId }: CallContext,
+  { context, outer, idempotencyKey }: CallContext,
   task: Task | undefined,
 ): Observable<StreamEvent> {
   const inner = outer?.wrapAgent?.(agent) ?? agent;
-  const runOptions = { context, runId, ...(outer && task && optionsOf(outer, task)) };
+  const runOptions = { context, runId: task?.runId ?? idempotencyKey, ...(outer && task && optionsOf(outer, task)) };
   const { checkpoint, answers } = task?.rest() ?? {};
   return checkpoint && inner.resume
     ? inner.resume(checkpoint, ...([{ ...runOptions, ...answers }] as never))
@@ -151,8 +153,8 @@ function optionsOf({ call, approve, patience, written }: OuterRun, task: Task) {
   };
 }
 
-function taskOf(outer: OuterRun, agent: AnyAgent, args: unknown): Task {
-  const control = outer.inner instanceof AgentControl ? outer.inner : new AgentControl(outer);
+function taskOf(outer: OuterRun, key: string, agent: AnyAgent, args: unknown): Task {
+  const control = outer.inner instanceof AgentControl ? outer.inner : new AgentControl(outer, key);
   outer.inner = control;
   return control.taskOf(agent, args);
 }
@@ -168,6 +170,7 @@ class Task {
     readonly args: unknown,
     readonly control: AgentControl,
     private readonly outer: OuterRun,
+    readonly runId: string,
     private readonly resumed: ResumedRun | undefined,
   ) {
     this.last = resumed?.checkpoint;
@@ -205,15 +208,26 @@ class AgentControl implements InnerRunControl {
   /** The inner calls that wait in memory for a person. */
   private readonly open = new Set<string>();
   private task: Task | undefined;
+  /** The last of each agent and arguments, in their order: it is the same when the tool begins again. */
+  private readonly tasks: Task[] = [];
   private isAgain = false;
 
-  constructor(private readonly outer: OuterRun) {}
+  constructor(
+    private readonly outer: OuterRun,
+    private readonly key: string,
+  ) {}
 
-  /** A tool may run several agents, or an agent several times: each is another task. */
+  /** A tool may run several agents, or an agent several times: each is another task, with runs of its own. */
   taskOf(agent: AnyAgent, args: unknown): Task {
-    const { task, outer } = this;
+    const { task, tasks, outer, key } = this;
     if (task?.agent === agent && task.args === args) return task;
-    return (this.task = new Task(agent, args, this, outer, task ? undefined : outer.resumed));
+    const same = tasks.findIndex((one) => one.agent === agent && isSameJson(one.args, args));
+    const order = same < 0 ? tasks.length : same;
+    const runId = order === 0 ? key : `${key}.${order}`;
+    const stored = outer.resumed?.checkpoint.runId ?? key;
+    const isResumed = same < 0 && runId === (stored.startsWith(`${key}.`) ? stored : key);
+    this.task = tasks[order] = new Task(agent, args, this, outer, runId, isResumed ? outer.resumed : undefined);
+    return this.task;
   }
 
   answers(): Observable<CallAnswers> {

@@ -70,7 +70,7 @@ export function askTool<
   const asking = definition as unknown as Tool;
   const execute: Tool['execute'] = (args, context) => {
     const call = askedCall(context as ToolContext);
-    return call.run((ask) => runTool(asking, args, { ...(context as ToolContext), ...ask }));
+    return call.run(definition, (ask) => runTool(asking, args, { ...(context as ToolContext), ...ask }));
   };
   return markAsking(tool({ ...asking, execute } as never)) as unknown as ReturnType<
     typeof askTool<Name, Output, S, P, C>

@@ -1,14 +1,16 @@
 import { describe, expect, it } from '@jest/globals';
-import { concatMap, defer, firstValueFrom, forkJoin, lastValueFrom, map, merge, NEVER } from 'rxjs';
+import { concatMap, defer, firstValueFrom, forkJoin, last, lastValueFrom, map, merge, NEVER } from 'rxjs';
 import { retry, Subject, tap, timer, toArray } from 'rxjs';
-import type { ObservedValueOf } from 'rxjs';
+import type { Observable, ObservedValueOf } from 'rxjs';
 import * as z from 'zod';
-import type { AgentOptions } from '../../lib/agent/createAgent.js';
+import { createAgent, type AgentOptions } from '../../lib/agent/createAgent.js';
 import type { CallAnswers } from '../../lib/core/approval.js';
 import type { Checkpoint } from '../../lib/core/checkpoint.js';
 import { tool } from '../../lib/core/tool.js';
 import type { Tool } from '../../lib/core/tool.js';
+import { runTool } from '../../lib/operators/execute/runTool.js';
 import { executeTools } from '../../lib/operators/executeTools.js';
+import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import { agentTool } from '../../lib/tools/agentTool.js';
 import { askTool } from '../../lib/tools/askTool.js';
 import type { AskContext } from '../../lib/tools/ask/askOptions.js';
@@ -447,4 +449,42 @@ describe('askTool', () => {
       expect(events.map((event) => label(event)).filter((text) => text.includes('toolWaiting'))).toEqual([]);
       expect(events.at(-1)).toMatchObject({ result: { finishReason: 'stop' } });
     }));
+
+  it.each<readonly [string, (asking: AskContext) => Observable<unknown>]>([
+    ['the answer to its question', ({ ask }) => ask({ message: 'A comment?', schema: anything })],
+    ['the answer to its question with the same key', ({ ask }) => ask({ key: '1', message: 'A?', schema: anything })],
+    ['what it has recorded', ({ once }) => once('step', () => 'of the shop')],
+  ])('a tool does not receive %s from another tool of the same call', async (_, second) => {
+    const received: unknown[] = [];
+    const bank = askTool({
+      name: 'bank',
+      description: '',
+      execute: (__, { ask, once }) =>
+        once('step', () => 'of the bank').pipe(concatMap(() => ask({ message: 'Your PIN?', schema: anything }))),
+    });
+    const shop = askTool({ name: 'shop', description: '', execute: (__, asking) => second(asking) });
+    const both = tool({
+      name: 'both',
+      description: '',
+      execute: (__, context) =>
+        runTool(bank, {}, context as never).pipe(
+          last(),
+          concatMap(() => runTool(shop, {}, context as never)),
+          tap((value) => received.push(value)),
+        ),
+    });
+    const model = scriptedModel(({ messages }) => (messages.length === 1 ? [toolCall('both', {}, 'c1')] : 'Done.'));
+    const agent = createAgent({ model, tools: [both] });
+    const answers = { results: { 'c1/1': { pin: 1234 } } };
+    const { checkpoint } = await firstValueFrom(agent.run('Pay.'));
+    const ends = await Promise.all(
+      [
+        agent.run('Pay.', { answers: [answers] }),
+        agent.resumeRun(JSON.parse(JSON.stringify(checkpoint)) as Checkpoint, answers),
+      ].map((again) => firstValueFrom(again)),
+    );
+    const error = 'The tool "shop" asks in a call in which "bank" asks: use one askTool.';
+    expect(ends.map(({ messages }) => messages[1]?.parts[0])).toMatchObject([{ error }, { error }]);
+    expect(received).toEqual([]);
+  });
 });

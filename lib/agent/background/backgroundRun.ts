@@ -3,8 +3,10 @@ import type { Checkpoint } from '../../core/checkpoint.js';
 import { createOperator } from '../../core/createOperator.js';
 import type { RunEvent, RunState } from '../../core/event.js';
 import type { Input } from '../../core/input.js';
+import { markLate } from '../../core/lateTool.js';
 import { joinedResult, type Message } from '../../core/message.js';
 import type { Tool, ToolContext } from '../../core/tool.js';
+import { hasCallWithoutResult } from '../../operators/endTurn.js';
 import type { RunHooks } from '../agentRun.js';
 import type { TurnContext } from '../orchestrator.js';
 import type { RunOptions } from '../runOptions.js';
@@ -12,7 +14,7 @@ import { runWrapperOf, type RunWrapper } from '../runWrapper.js';
 import { handleOf } from './backgroundCall.js';
 import { withoutCalls } from './backgroundCheckpoint.js';
 import { BackgroundWork } from './backgroundWork.js';
-import { HeldTurn } from './heldTurn.js';
+import { heldEvents, HeldTurn } from './heldTurn.js';
 
 export const wrap: RunWrapper['wrap'] = (start) => (settings, from, options) => {
   const { tools } = settings;
@@ -34,7 +36,9 @@ class BackgroundRun implements RunHooks {
     const handled: NonNullable<RunOptions['wrapTurn']> = (turn) => (state, context) => {
       this.state = state;
       work.context = context;
-      if (!context.resumed) work.begin();
+      const { open } = context.resumed ?? {};
+      if (!open) work.begin();
+      else if (!hasCallWithoutResult(open.messages)) return heldEvents(state, open, context);
       return turn(state, { ...context, tools: context.tools.map((tool) => this.handleTool(tool)) });
     };
     const noteArrivals = createOperator<Input, Input>((out) => ({
@@ -88,7 +92,7 @@ class BackgroundRun implements RunHooks {
       this.work.add({ call, turn, messages });
       return handleOf(call);
     };
-    const known = this.handles.get(tool) ?? (runWrapperOf(tool) ? { ...tool, execute } : tool);
+    const known = this.handles.get(tool) ?? (runWrapperOf(tool) ? markLate({ ...tool, execute }) : tool);
     this.handles.set(tool, known);
     return known;
   }

@@ -24,7 +24,7 @@ export class BackgroundWork implements BackgroundObserver {
   readonly calls = new Map<string, BackgroundCall>();
   private readonly joining = new Subject<Message>();
   readonly results = this.joining.asObservable();
-  /** Calls that begin when the model's message is complete, since it may be retracted before, or is replayed. */
+  /** Calls that begin when the events of their turn reach readers. */
   private announced: BackgroundCall[] = [];
   private readonly early: StreamEvent[] = [];
   /** The last checkpoint, without the calls. */
@@ -61,14 +61,11 @@ export class BackgroundWork implements BackgroundObserver {
     }
   }
 
-  retract(): void {
-    for (const { call } of this.announced.splice(0)) this.calls.delete(call.id);
-  }
-
   stop(): void {
     const { settle } = this;
     this.isStopped = true;
     this.settle = () => undefined;
+    this.begin(); // those that have not begun do not
     for (const call of this.calls.values()) if (!call.result) call.stop();
     this.settle = settle;
   }

@@ -1,15 +1,24 @@
-import { from, type Subscriber } from 'rxjs';
+import { from, map, type Observable, type Subscriber } from 'rxjs';
 import type { OpenCalls, OpenCallsEvent } from '../../core/checkpoint.js';
 import type { OperatorHandlers } from '../../core/createOperator.js';
 import type { RunEvent, RunState, StreamEvent, TurnEvent } from '../../core/event.js';
-import { asKnownEvent, isOpenCalls, isTurn } from '../../core/eventGuards.js';
+import { asKnownEvent, isFinish, isOpenCalls, isTurn } from '../../core/eventGuards.js';
 import { omitUndefined } from '../../core/json/json.js';
-import { hasToolResults, resultsIn, type Message } from '../../core/message.js';
-import { onEachValue, onFirstValue } from '../../core/notifier.js';
+import type { Message } from '../../core/message.js';
+import { hasEmitted, onEachValue, onFirstValue } from '../../core/notifier.js';
 import { OpenTurn, stoppedTurn } from '../openTurn.js';
 import type { TurnContext } from '../orchestrator.js';
-import { REPLAY_END } from '../replay.js';
+import { replay, REPLAY_END } from '../replay.js';
 import type { BackgroundWork } from './backgroundWork.js';
+
+/** A turn that was held, in place of its orchestrator: all that the orchestrator emits was emitted before. */
+export function heldEvents({ turn }: RunState, open: OpenCalls, { stop }: TurnContext): Observable<RunEvent> {
+  const { reason: finishReason, ...finish } = open.finish;
+  const outcome = { ...finish, ...omitUndefined({ metadata: open.metadata }) };
+  const end: TurnEvent = { type: 'turn', turn: turn + 1, finishReason, ...outcome };
+  const last = hasEmitted(stop) ? stoppedTurn(end) : end;
+  return replay(open).pipe(map((event) => (isFinish(event) ? last : event)));
+}
 
 /** A turn, with the events of the work in the background. It is held while the run would end before that. */
 export class HeldTurn implements OperatorHandlers<StreamEvent> {
@@ -46,12 +55,8 @@ export class HeldTurn implements OperatorHandlers<StreamEvent> {
     if (known.type === 'message') this.messages.push(known.message);
     this.open.observe(event as RunEvent);
     this.out.next(event);
-    if (known.type === 'retract') {
-      this.messages = [];
-      this.work.retract();
-    }
+    if (known.type === 'retract') this.messages = [];
     if (event.type === REPLAY_END) this.isReplaying = false;
-    else if (!this.messages.some(({ role }) => role === 'model')) return;
     if (!this.isReplaying) this.work.begin();
   }
 
@@ -99,13 +104,13 @@ export class HeldTurn implements OperatorHandlers<StreamEvent> {
     out.complete();
   }
 
-  /** The turn as one that is open: a run that is resumed replays it, and is held again. */
+  /** The turn as one that is open, with all that it has emitted: `heldEvents` emits it again. */
   private openTurn({ finishReason: reason, rawReason, usage, metadata }: TurnEvent, waits: boolean): OpenCallsEvent {
     const open: OpenCalls = {
-      messages: this.messages.filter((message) => !hasToolResults(message)),
+      messages: this.messages,
       finish: { reason, ...omitUndefined({ rawReason, usage }) },
       ...omitUndefined({ metadata }),
-      results: this.messages.flatMap(resultsIn),
+      results: [],
       waiting: [],
     };
     return { type: 'openCalls', open, waits, state: this.state };

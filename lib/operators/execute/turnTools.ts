@@ -8,6 +8,7 @@ import { toolsError } from '../../core/errors.js';
 import type { TurnMessageEvent, StreamEvent, ToolCallEvent } from '../../core/event.js';
 import { isFinish, isModelMessage, isRetract, isToolCall } from '../../core/eventGuards.js';
 import { omitUndefined } from '../../core/json/json.js';
+import { isLate } from '../../core/lateTool.js';
 import { toolCallsOf, type Message, type ToolCallPart } from '../../core/message.js';
 import { laterAnswers, waitingInside } from '../../core/nested.js';
 import { onEachValue, onFirstValue } from '../../core/notifier.js';
@@ -116,7 +117,8 @@ export class TurnTools implements OperatorHandlers<StreamEvent>, RoundObserver {
     if (isRetract(event)) this.startOver();
     if (isToolCall(event)) this.hasCalls = true;
     if (isModelMessage(event)) this.calls.push(...toolCallsOf(event.message));
-    if (this.options.eager && isToolCall(event)) this.beginEarly(event);
+    const isEager = this.options.eager && isToolCall(event) && !isLate(this.settings.tools.get(event.name));
+    if (isEager) this.beginEarly(event);
     else this.out.next(event);
   }
 

@@ -1,5 +1,6 @@
 import { catchError, concat, defer, type Observable } from 'rxjs';
 import { innerAgentOf } from '../../core/innerAgent.js';
+import { markLate } from '../../core/lateTool.js';
 import { toolErrorTexts } from '../../core/message.js';
 import type { OuterRun } from '../../core/nested.js';
 import type { Tool } from '../../core/tool.js';
@@ -23,9 +24,12 @@ export function onceOnly(
     tools.set(tool, known);
     return known;
   };
-  /** A tool that runs an agent is wrapped through the turns of that agent. */
+  /**
+   * A tool that runs an agent is wrapped through the turns of that agent. No call begins before its message is stored:
+   * after a crash, its id, and so its key, would differ.
+   */
   const wrapOnce = (tool: Tool): Tool => {
-    if (hasAtMostOnceInside(tool)) return wrapInnerRuns(tool, wrapTurn);
+    if (hasAtMostOnceInside(tool)) return markLate(wrapInnerRuns(tool, wrapTurn));
     if (!isAtMostOnce(tool)) return tool;
     const execute: Tool['execute'] = (args, context) =>
       defer(() => {
@@ -37,15 +41,9 @@ export function onceOnly(
         keys.add(key); // before the write: another call may begin meanwhile
         return concat(recordBegun([...keys]).pipe(catchError(notBegun)), runTool(tool, args, context));
       });
-    return { ...tool, execute };
+    return markLate({ ...tool, execute });
   };
-  const wrapTurn: WrapTurn = (turn) => (state, context) => {
-    const wrapped = context.tools.map(wrap);
-    const isAnyWrapped = wrapped.some((tool, index) => tool !== context.tools[index]);
-    // Otherwise a call could begin before its message is stored: after a crash, its id, and so its key, would differ.
-    const options = isAnyWrapped ? { ...context.options, eagerTools: false } : context.options;
-    return turn(state, { ...context, tools: wrapped, options });
-  };
+  const wrapTurn: WrapTurn = (turn) => (state, context) => turn(state, { ...context, tools: context.tools.map(wrap) });
   return wrapTurn;
 }
 

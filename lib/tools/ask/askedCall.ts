@@ -19,6 +19,7 @@ import { CallJournal, cancelledQuestion, unanswered } from './callJournal.js';
 
 /** One execution of the call: `retryTool` begins another one. */
 interface Execution {
+  readonly tool: { readonly name: string };
   isOpen: boolean;
   readonly ended: Observable<void>;
   /** The number of questions without a key. */
@@ -35,6 +36,8 @@ export class AskedCall implements InnerRunControl {
   /** The questions whose answer is `otherwise`. */
   private readonly defaulted = new Set<string>();
   private openSteps = 0;
+  /** The tool that asks, and records steps: the questions and steps of another tool may have the same keys. */
+  private owner: Execution['tool'] | undefined;
   /** Whether nobody answers any more, while the run lives. */
   private isUnheard = false;
 
@@ -46,7 +49,7 @@ export class AskedCall implements InnerRunControl {
   }
 
   /** The values of an execution, without the progress that an earlier one has emitted. */
-  run(execute: (asking: AskContext) => Observable<ToolValue>): Observable<ToolValue> {
+  run(tool: Execution['tool'], execute: (asking: AskContext) => Observable<ToolValue>): Observable<ToolValue> {
     return defer(() => {
       const { journal, outer } = this;
       const listening = outer.answers.subscribe({
@@ -55,7 +58,7 @@ export class AskedCall implements InnerRunControl {
         complete: () => this.leave([...this.open.keys()], true),
       });
       const ended = new AsyncSubject<void>();
-      const execution = { isOpen: true, ended, count: 0 };
+      const execution = { tool, isOpen: true, ended, count: 0 };
       const known = journal.progress;
       let emitted = 0;
       const values = execute({
@@ -81,7 +84,11 @@ export class AskedCall implements InnerRunControl {
   /** After its execution has ended, an asynchronous tool asks nobody, and begins no step. */
   private during<T>(execution: Execution, work: () => Observable<T>): Observable<T> {
     return defer(() => {
+      const { tool } = execution;
       if (!execution.isOpen) return NEVER;
+      this.owner ??= tool;
+      if (this.owner !== tool)
+        throw new Error(`The tool "${tool.name}" asks in a call in which "${this.owner.name}" asks: use one askTool.`);
       const rest = defer(() => (execution.isOpen ? EMPTY : NEVER));
       return concat(work().pipe(takeUntil(execution.ended)), rest);
     });

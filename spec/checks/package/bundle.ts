@@ -21,10 +21,10 @@ const budgets: readonly Budget[] = [
     gzipped: 24_000,
   },
   { code: "export { openaiChat } from 'rivulet';", most: 87_350, gzipped: 33_450 },
-  { code: "export { createAgent, openaiChat, tool } from 'rivulet';", most: 158_950, gzipped: 58_075 },
-  { code: "export { createAgent, openai, tool } from 'rivulet';", most: 173_000, gzipped: 62_600 },
-  { code: "export { createAgent, openaiChat, tool, typed } from 'rivulet';", most: 170_100, gzipped: 61_950 },
-  { code: "export * from 'rivulet';", most: 342_200 },
+  { code: "export { createAgent, openaiChat, tool } from 'rivulet';", most: 159_000, gzipped: 58_125 },
+  { code: "export { createAgent, openai, tool } from 'rivulet';", most: 173_100, gzipped: 62_625 },
+  { code: "export { createAgent, openaiChat, tool, typed } from 'rivulet';", most: 170_150, gzipped: 61_975 },
+  { code: "export * from 'rivulet';", most: 342_800 },
   { code: "export { remoteChats } from 'rivulet/chat';", most: 13_900 },
   { code: "export * from 'rivulet/chat';", most: 92_000 },
   { code: "export { agentHandler } from 'rivulet/service';", most: 108_750 },
@@ -38,8 +38,8 @@ const budgets: readonly Budget[] = [
   { code: "export * from 'rivulet/ag-ui';", most: 142_000 },
   { code: "export * from 'rivulet/provider';", most: 74_350 },
   { code: "export { inspectRuns, recordRun } from 'rivulet/recording';", most: 36_650 },
-  { code: "export * from 'rivulet/recording';", most: 174_800 },
-  { code: "export * from 'rivulet/testing';", most: 131_650 }, // runAgent has the agent
+  { code: "export * from 'rivulet/recording';", most: 174_900 },
+  { code: "export * from 'rivulet/testing';", most: 131_750 }, // runAgent has the agent
 ];
 
 /**

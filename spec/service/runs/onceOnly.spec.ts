@@ -6,6 +6,7 @@ import { tool } from '../../../lib/core/tool.js';
 import { agentTool } from '../../../lib/tools/agentTool.js';
 import type { Tool, ToolContext } from '../../../lib/core/tool.js';
 import { agentHandler } from '../../../lib/service/http/agentHandler.js';
+import { isLate } from '../../../lib/core/lateTool.js';
 import { onceOnly } from '../../../lib/service/runs/onceOnly.js';
 import type { RunRecord } from '../../../lib/service/ports/runStore.js';
 import { scriptedModel, toolCall } from '../../../lib/testing/index.js';
@@ -199,15 +200,14 @@ describe('a call of an atMostOnce tool', () => {
 });
 
 describe('the tools of a turn', () => {
-  /** What a turn receives instead of its tools, and whether it may still execute them early. */
+  /** What a turn receives instead of its tools, and which of them it does not execute early. */
   function wrapped(...tools: readonly Tool[]) {
-    const received: { readonly isWrapped: readonly boolean[]; readonly eagerTools: unknown }[] = [];
+    const received: { readonly isWrapped: readonly boolean[]; readonly isLate: readonly boolean[] }[] = [];
     const turnOf = onceOnly([], () => EMPTY);
-    const context = { tools, options: { eagerTools: true } } as unknown as TurnContext;
-    const turned = turnOf((_, { tools: own, options }) => {
-      received.push({ isWrapped: own.map((one, index) => one !== tools[index]), eagerTools: options.eagerTools });
+    const turned = turnOf((_, { tools: own }) => {
+      received.push({ isWrapped: own.map((one, index) => one !== tools[index]), isLate: own.map(isLate) });
       return EMPTY;
-    })({} as never, context);
+    })({} as never, { tools } as unknown as TurnContext);
     observe(turned);
     return received[0];
   }
@@ -220,14 +220,14 @@ describe('the tools of a turn', () => {
   const pay = named('pay', { atMostOnce: true });
   const zone: Tool = { name: 'zone', description: 'Asks.', parameters: pay.parameters, atMostOnce: true };
 
-  it.each<readonly [string, readonly Tool[], readonly boolean[], boolean]>([
-    ['without such a tool', [named('look')], [false], true],
-    ['with such a tool among others', [named('look'), pay], [false, true], false],
-    ['whose only such tool is executed by the page', [zone], [false], true],
-    ['with an inner agent that has such a tool among others', [asking('ask', named('look'), pay)], [true], false],
-    ['with an inner agent that has no such tool', [asking('ask', named('look'))], [false], true],
-  ])('%s are wrapped only where it is necessary', (_, tools, isWrapped, eagerTools) => {
-    expect(wrapped(...tools)).toEqual({ isWrapped, eagerTools });
+  it.each<readonly [string, readonly Tool[], readonly boolean[]]>([
+    ['without such a tool', [named('look')], [false]],
+    ['with such a tool among others', [named('look'), pay], [false, true]],
+    ['whose only such tool is executed by the page', [zone], [false]],
+    ['with an inner agent that has such a tool among others', [asking('ask', named('look'), pay)], [true]],
+    ['with an inner agent that has no such tool', [asking('ask', named('look'))], [false]],
+  ])('%s are wrapped, and late, only where it is necessary', (_, tools, isWrapped) => {
+    expect(wrapped(...tools)).toEqual({ isWrapped, isLate: isWrapped });
   });
 });
 
