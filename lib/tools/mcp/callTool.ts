@@ -86,10 +86,8 @@ function sendCall(
       if (asking) askingOf(client, asking);
       return client.callTool(params, options).catch((error: unknown) => {
         if (!more || !isRecord(error) || error['code'] !== MISSING_CAPABILITY) throw error;
-        return client.callTool(
-          { ...params, _meta: { [capabilitiesKey]: { elicitation: { form: {}, url: {} } } } },
-          options,
-        );
+        const _meta = { [capabilitiesKey]: { elicitation: { form: {}, url: {} } } };
+        return client.callTool({ ...params, _meta }, options);
       });
     });
   });

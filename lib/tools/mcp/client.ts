@@ -1,7 +1,7 @@
 import type { Client } from '@modelcontextprotocol/client';
 import { Observable, Subject } from 'rxjs';
 import { ProtocolError } from '../../core/errors.js';
-import { isRecord } from '../../core/json/json.js';
+import { isRecord, nonEmptyString, objectOrEmpty, tryParseJson } from '../../core/json/json.js';
 import { reportRejection } from '../../core/reportUnhandled.js';
 
 /** The members of the official client that are used here, so that a wrapped client or a test double works as well. */
@@ -75,17 +75,26 @@ export class McpSession {
   }
 }
 
-/**
- * 404 by the specification; many servers answer 400, which others answer after they have executed a call. The client's
- * error has the text of the response.
- */
+/** 404 by the specification. Many servers answer 400, as others do after they have executed a call. */
 function isLostSession({ transport }: McpClient, thrown: unknown): boolean {
-  const { status, message } = isRecord(thrown) ? thrown : {};
-  const isUnknown = status === 404 || (status === 400 && noSession.test(String(message)));
+  const { status, data } = objectOrEmpty(thrown);
+  const text = nonEmptyString(objectOrEmpty(data)['text'])?.trim() ?? '';
+  const { error = text } = objectOrEmpty(tryParseJson(text));
+  const { message = error } = objectOrEmpty(error);
+  const sentence = nonEmptyString(message)?.replace(/^bad request: |\.$/gi, '') ?? '';
+  const isUnknown = status === 404 || (status === 400 && noSession.some((known) => known.test(sentence)));
   return transport?.sessionId !== undefined && isUnknown;
 }
 
-const noSession = /session|not initialized/i;
+/**
+ * Whole sentences, since a part may be an argument of the call. The SDKs say "Bad Request: Server not initialized" (for
+ * TypeScript; its examples, "No valid session ID provided"), "Missing session ID" (Python), "Invalid session ID" (Go).
+ */
+const noSession = [
+  /^(no valid|missing|invalid|unknown)( or \w+)? (mcp.)?session.id( header| provided| or not an initialize request)?$/i,
+  /^(mcp.)?session.id( header)?( is)? (required|missing)$/i,
+  /^(session not found( or expired)?|(session|server) not initialized)$/i,
+];
 
 /** The reason for a cancellation, which the client sends to the server. */
 export const cancelReason = 'No longer needed.';

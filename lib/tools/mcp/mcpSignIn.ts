@@ -1,5 +1,5 @@
 import type { OAuthClientProvider } from '@modelcontextprotocol/client';
-import { asyncScheduler, defer, EMPTY, identity, lastValueFrom, noop, of } from 'rxjs';
+import { asyncScheduler, defer, EMPTY, filter, firstValueFrom, identity, lastValueFrom, noop, of, repeat } from 'rxjs';
 import { nonEmptyString, objectOrEmpty, tryParseJson } from '../../core/json/json.js';
 import { readStream } from '../../protocol/post.js';
 import { readBeginning } from '../../protocol/readBeginning.js';
@@ -140,27 +140,33 @@ async function redact(secrets: KnownSecrets, response: Response): Promise<Respon
   return new Response(redacted === '' ? null : redacted, { status, statusText, headers });
 }
 
-/** The last answer of the authorisation server. */
-interface Refreshed {
-  readonly accessToken: string;
-  readonly refreshToken: string;
-  readonly response: Response;
-}
-
 /** Concurrent refreshes of a token are one request. A request with an older token is sent again with the new one. */
 function shareRefresh(provider: OAuthClientProvider, fetch: typeof globalThis.fetch): typeof globalThis.fetch {
-  let latest: Refreshed | undefined;
+  /** The last answer of the authorisation server. */
+  let latest: { accessToken: string; refreshToken: string; response: Response } | undefined;
   const refreshing = new Map<string, Promise<Response>>();
+  const jsonOf = async (response: Response) => objectOrEmpty(tryParseJson(await response.clone().text()));
+
+  /** Another process may have refreshed the tokens of the user a moment ago, and be about to store them. */
+  const tokensOtherThan = (refreshToken: string) => {
+    const stored = defer(async () => provider.tokens()).pipe(
+      repeat({ count: 5, delay: 250 }),
+      filter((tokens) => ![undefined, refreshToken].includes(tokens?.refresh_token)),
+    );
+    return firstValueFrom(stored, { defaultValue: undefined });
+  };
 
   const refresh = async (refreshToken: string, send: () => Promise<Response>): Promise<Response> => {
     if (latest?.refreshToken === refreshToken) return latest.response.clone();
+    const answers = defer(send).pipe(answerWithin('The authorisation server', PENDING_TIME));
     const shared =
       refreshing.get(refreshToken) ??
-      lastValueFrom(defer(send).pipe(answerWithin('The authorisation server', PENDING_TIME)), {
-        defaultValue: Response.error(),
-      })
-        .then(async (response) => {
-          const tokens = response.ok ? objectOrEmpty(tryParseJson(await response.clone().text())) : {};
+      lastValueFrom(answers, { defaultValue: Response.error() })
+        .then(async (answer) => {
+          const isRefused = (await jsonOf(answer))['error'] === 'invalid_grant';
+          const newer = isRefused && (await tokensOtherThan(refreshToken));
+          const response = newer ? Response.json(newer) : answer;
+          const tokens = response.ok ? await jsonOf(response) : {};
           const accessToken = nonEmptyString(tokens['access_token']);
           // Without a new refresh token, the old one stays valid (RFC 6749, section 6).
           const next = nonEmptyString(tokens['refresh_token']) ?? refreshToken;

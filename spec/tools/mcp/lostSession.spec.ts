@@ -116,15 +116,26 @@ const resultsOf = async (agent: Awaited<ReturnType<typeof agentWith>>) => {
 };
 
 describe('mcpTools over HTTP: a session that the server has lost', () => {
-  const noSession = JSON.stringify({ error: { code: -32_000, message: 'Bad Request: No valid session ID provided' } });
+  const rpcError = (message: string, more: object = {}) =>
+    JSON.stringify({ jsonrpc: '2.0', error: { code: -32_000, message, ...more }, id: null });
   it.each([
     [404, 'Session not found'],
     [404, ''],
     [400, 'Session not found'],
-    [400, noSession],
-    [400, 'Bad Request: Mcp-Session-Id header is required'],
-    [400, 'Bad Request: Server not initialized'],
-  ])('is opened again once after %d "%s", and each call is executed once', async (status, text) => {
+    [400, 'Invalid session ID\n'], // mcp-go before 404
+    [400, 'Invalid or missing session ID'],
+    [400, rpcError('Bad Request: No valid session ID provided')], // the examples of the SDK for TypeScript, Python before 404
+    [400, rpcError('Bad Request: Server not initialized')], // the SDK for TypeScript
+    [400, rpcError('Bad Request: Mcp-Session-Id header is required')],
+    [400, rpcError('Bad Request: Missing session ID')], // the SDK for Python
+    [400, rpcError('Bad Request: Session not initialized')],
+    [400, rpcError('Bad Request: No valid session ID or not an initialize request')],
+    [400, rpcError('Bad Request: Missing session ID or not an initialize request')],
+    [400, rpcError('Bad Request: Unknown Mcp-Session-Id header')],
+    [400, rpcError('Session not found or expired.')],
+    [400, '{"error":"Missing or unknown mcp-session-id"}'],
+    [400, '{"error":"Session ID header is required."}'],
+  ])('is opened again once after %d %j, and each call is executed once', async (status, text) => {
     const { calls, opened, restart, connect } = await startServer(status, { text });
     const agent = await agentWith(connect);
     expect(await resultsOf(agent)).toEqual(['noted', 'noted']);
@@ -133,15 +144,33 @@ describe('mcpTools over HTTP: a session that the server has lost', () => {
     expect([calls.length, opened()]).toEqual([4, 2]);
   });
 
-  it.each(['', 'The upstream failed.', '{"jsonrpc":"2.0","id":3,"error":{"code":-32603,"message":"Internal error"}}'])(
-    'is not what a 400 "%s" says: a call that was executed is not sent again',
-    async (failure) => {
-      const { calls, opened, connect } = await startServer(404, { failure });
-      const [note] = await firstValueFrom(mcpTools(connect));
-      await expect(callOf(note)).rejects.toMatchObject({ status: 400 });
-      expect([calls.length, opened()]).toEqual([1, 1]);
-    },
-  );
+  it.each([
+    '',
+    'The upstream failed.',
+    '{"jsonrpc":"2.0","id":3,"error":{"code":-32603,"message":"Internal error"}}',
+    'The payment session expired after the charge.',
+    'The printer is not initialized.',
+    'Unknown id: session',
+    'Invalid session ID of the browser: "12"',
+    '{"error":"Cannot book: the session id is missing in the form"}',
+    '{"error":"Failed.","call":{"message":"Session not found"}}',
+    ...[
+      'therapy session on monday',
+      'Session not found',
+      'Server not initialized',
+      '","message":"Session not found"',
+    ].flatMap((text) => [
+      `The text "${text}" is too short.`,
+      rpcError(`Invalid params: the text ${JSON.stringify(text)} is too short`),
+      rpcError('Invalid params', { data: { message: text } }),
+      rpcError(`${text}\nis too short`),
+    ]),
+  ])('is not what a 400 %j says: a call that was executed is not sent again', async (failure) => {
+    const { calls, opened, connect } = await startServer(404, { failure });
+    const [note] = await firstValueFrom(mcpTools(connect));
+    await expect(callOf(note)).rejects.toMatchObject({ status: 400 });
+    expect([calls.length, opened()]).toEqual([1, 1]);
+  });
 
   it('is watched when it is opened again: its tools are listed, and again after a change', async () => {
     const { restart, addTool, connect } = await startServer(404);

@@ -508,7 +508,8 @@ async function losing(status: number, isLost: () => boolean): Promise<McpClient>
     get(target, key) {
       if (key === 'transport') return { sessionId: 'a' };
       if (key === 'callTool' && isLost())
-        return () => Promise.reject(Object.assign(new Error('Session not found'), { status }));
+        return () =>
+          Promise.reject(Object.assign(new Error('Failed'), { status, data: { text: 'Session not found' } }));
       const value: unknown = Reflect.get(target, key);
       return typeof value === 'function' ? (value.bind(target) as unknown) : value;
     },

@@ -2,11 +2,11 @@ import { createServer } from 'node:http';
 import type { IncomingMessage, RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { pipeline, Readable } from 'node:stream';
-import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import type { CallToolResult, OAuthClientProvider, OAuthTokens } from '@modelcontextprotocol/client';
 import { createMcpHandler } from '@modelcontextprotocol/server';
-import { firstValueFrom, from, lastValueFrom, toArray } from 'rxjs';
+import { firstValueFrom, from, lastValueFrom, ReplaySubject, skip, skipUntil, Subject, toArray } from 'rxjs';
 import { mcpSignIn, mcpTools } from '../../../lib/tools/mcp/index.js';
 import { createAgent, toView } from '../../../lib/index.js';
 import type { Checkpoint, RunEvent } from '../../../lib/index.js';
@@ -16,6 +16,16 @@ import { named, newClient, newServer } from './servers.js';
 const closers: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close();
+});
+
+/** The time between two looks at the stored tokens, after a refusal, passes at once. */
+const LOOKS = 250;
+beforeEach(() => {
+  const { setInterval } = globalThis;
+  const passing = (call: () => void, milliseconds?: number) =>
+    setInterval(call, milliseconds === LOOKS ? 0 : milliseconds);
+  const passed = jest.spyOn(globalThis, 'setInterval').mockImplementation(passing);
+  closers.push(async () => passed.mockRestore());
 });
 
 async function listen(listener: RequestListener): Promise<string> {
@@ -47,6 +57,10 @@ async function serve() {
   /** How the servers repeat what they have received, in an error. */
   const echo: { status?: number; grant?: 'json' | 'text'; isEndless?: boolean; result?: Result } = {};
   const calls: string[] = [];
+  /** How many refreshes the authorisation server has received, and when it answers them. */
+  const refreshes = new ReplaySubject<void>(Infinity);
+  const awaited = { refreshes: 0 };
+  const refused = new Subject<void>();
   const secrets: string[] = ['client-secret-1'];
   const issue = (): OAuthTokens => {
     valid.access = `access-secret-${secrets.length}`;
@@ -86,8 +100,12 @@ async function serve() {
         if (echo.grant === 'json') return json(400, { error: 'invalid_grant', error_description: repeated });
         if (echo.grant === 'text') return response.writeHead(400).end(repeated);
         const isRefresh = form.get('grant_type') === 'refresh_token';
+        if (isRefresh) refreshes.next();
+        if (awaited.refreshes > 0) await firstValueFrom(refreshes.pipe(skip(awaited.refreshes - 1)));
         const isGranted = isRefresh ? form.get('refresh_token') === valid.refresh : form.get('code') === 'code-secret';
-        return isGranted ? json(200, issue()) : json(400, { error: 'invalid_grant' });
+        if (isGranted) return json(200, issue());
+        refused.next();
+        return json(400, { error: 'invalid_grant' });
       }
       if (pathname !== '/mcp') return json(404, {});
       if (echo.isEndless) {
@@ -108,7 +126,7 @@ async function serve() {
     };
     void answer();
   });
-  return { url, calls, secrets, valid, echo, issue };
+  return { url, calls, secrets, valid, echo, issue, refused, awaited };
 }
 
 /** What a service keeps of a user, outside of the run: shared by its processes. */
@@ -116,6 +134,10 @@ interface Kept {
   tokens?: OAuthTokens | undefined;
   address?: URL;
   verifier?: string;
+  /** Emits when a process reads the tokens. */
+  readonly reads?: Subject<void>;
+  /** Until when new tokens are being stored. */
+  readonly stored?: () => Promise<unknown> | false;
 }
 
 const providerOf = (kept: Kept): OAuthClientProvider => ({
@@ -123,8 +145,14 @@ const providerOf = (kept: Kept): OAuthClientProvider => ({
   clientMetadata: { redirect_uris: ['http://127.0.0.1/callback'] },
   state: () => 'state-of-a-session',
   clientInformation: () => ({ client_id: 'rivulet', client_secret: 'client-secret-1' }),
-  tokens: () => kept.tokens,
-  saveTokens: (tokens) => void (kept.tokens = tokens),
+  tokens: () => {
+    kept.reads?.next();
+    return kept.tokens;
+  },
+  saveTokens: async (tokens) => {
+    if (tokens.access_token !== kept.tokens?.access_token) await kept.stored?.();
+    kept.tokens = tokens;
+  },
   redirectToAuthorization: (address) => void (kept.address = address),
   saveCodeVerifier: (verifier) => void (kept.verifier = verifier),
   codeVerifier: () => kept.verifier ?? '',
@@ -228,6 +256,26 @@ describe('mcpTools with signIn', () => {
       expect(kept.tokens?.access_token).toBe(server.valid.access);
     }
   });
+
+  it.each([0, 1, 4])(
+    'refreshes at once in two processes of a user, whose new tokens are stored after %d looks, and stay',
+    async (looks) => {
+      const server = await serve();
+      const reads = new Subject<void>();
+      const looked = looks > 0 && firstValueFrom(reads.pipe(skipUntil(server.refused), skip(looks - 1)));
+      const kept: Kept = { tokens: server.issue(), reads, stored: () => looked };
+      const agents = [await startAgent(server.url, kept), await startAgent(server.url, kept)];
+      server.valid.access = 'expired';
+      server.awaited.refreshes = 2;
+      const results = await Promise.all(agents.map((agent) => lastValueFrom(agent.run('Read my mail.'))));
+      expect(results.map(({ finishReason, text }) => [finishReason, text])).toEqual([
+        ['stop', 'Done.'],
+        ['stop', 'Done.'],
+      ]);
+      expect([kept.tokens?.access_token, kept.tokens?.refresh_token]).toEqual(Object.values(server.valid));
+      expect([server.calls.length, kept.address]).toEqual([2, undefined]);
+    },
+  );
 
   it('asks again if the approval comes before the sign-in, as an error for the model', async () => {
     const { server, kept, result, checkpoint } = await waitingRun();
