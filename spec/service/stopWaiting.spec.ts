@@ -17,7 +17,7 @@ import { agentTool } from '../../lib/tools/agentTool.js';
 import { askTool } from '../../lib/tools/askTool.js';
 import { followingId } from '../../lib/transport/randomId.js';
 import { shutDown, type Handler } from '../support/services.js';
-import { mapStore } from '../support/stores.js';
+import { lateStore, mapStore } from '../support/stores.js';
 import { inVirtualTime } from '../support/virtualTime.js';
 
 const open: object[] = [];
@@ -258,6 +258,58 @@ describe('while the store is away,', () => {
       ['ended', finishReason],
     ]);
   });
+});
+
+/** The process that is asked to stop; the other one is asked to go on. */
+const fronts = {
+  'the same process': { stopping: 0, isShared: false },
+  'another process, with a shared log': { stopping: 1, isShared: true },
+  'another process, without a log in common': { stopping: 1, isShared: false },
+};
+type Front = keyof typeof fronts;
+/** Milliseconds from the approval to the stop; a call of the store takes 100. */
+const gaps = [-500, -300, -150, -50, 0, 50, 150, 250, 350, 450, 550, 700];
+
+describe('a stop of a run that waits, while it is approved with an id of its own,', () => {
+  it.each(Object.keys(fronts).flatMap((front) => gaps.map((gap) => [front as Front, gap] as const)))(
+    'at %s, %i ms after the approval: only one of them is refused',
+    async (front, gap) => {
+      const { stopping, isShared } = fronts[front];
+      const store = mapStore();
+      const log = { ...memoryLog(), isShared };
+      const acted: string[] = [];
+      const act = tool({
+        ...{ name: 'act', description: 'Acts.', needsApproval: true },
+        execute: () => timer(30_000).pipe(map(() => acted.push('acted'))),
+      });
+      const processes = [0, 1].map(() => {
+        const agent = createAgent({ model: calls(), tools: [act] });
+        return agentHandler(agent, { store: lateStore(store, () => 50), log, checkpoints: true });
+      });
+      open.push(...processes);
+      const ask = (number: number, method: string, id: string, body?: object) => {
+        const init = { method, headers: { 'x-run-id': id }, ...(body ? { body: JSON.stringify(body) } : {}) };
+        return (processes[number] as Handler)(new Request('http://service.test', init));
+      };
+      const id = crypto.randomUUID();
+      const statuses = await inVirtualTime(async () => {
+        await (await ask(0, 'POST', id, { input: 'Go.' })).text();
+        const [approval, stop] = await Promise.all([
+          after(Math.max(0, -gap)).then(() =>
+            ask(0, 'POST', crypto.randomUUID(), { resume: id, decisions: { c1: { approve: true } } }),
+          ),
+          after(Math.max(0, gap)).then(() => ask(stopping, 'DELETE', id)),
+        ]);
+        await approval.text();
+        return [approval.status, stop.status];
+      }, 10);
+      const isUnreachable = stopping === 1 && !isShared;
+      const late = isUnreachable ? [200, 503] : [200, 204];
+      expect([late, [409, 204]]).toContainEqual(statuses);
+      expect(acted).toEqual(statuses[1] === 204 ? [] : ['acted']);
+      expect(states(store)[1]).toEqual(['ended', statuses[1] === 204 ? 'stopped' : 'stop']);
+    },
+  );
 });
 
 /** What a run does when it is stopped, and whether another process may learn of the stop from the log. */
