@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { concatMap, defer, firstValueFrom, filter, map, Subject, throwError, timer, toArray } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { createAgent } from '../../lib/agent/createAgent.js';
+import { typed } from '../../lib/agent/typed.js';
 import { conversation } from '../../lib/chat/conversation.js';
 import { remoteAgent } from '../../lib/chat/remoteAgent.js';
 import { tool } from '../../lib/core/tool.js';
@@ -105,6 +106,25 @@ describe('a stop of a run that waits', () => {
     expect((await ask('POST', crypto.randomUUID(), { resume: id })).status).toBe(refused);
     expect((await ask('DELETE', id)).status).toBe(204);
     expect(store.records.get(followingId(id))?.record.result?.finishReason).toBe('stopped'); // it is confirmed when it is written
+  });
+
+  it('is refused at a process of another version, and the run waits on: the next answer is used', async () => {
+    const store = mapStore();
+    const acts = tools['an approval'] as Tool;
+    const { ask, waiting } = startProcess(acts, store);
+    const id = crypto.randomUUID();
+    await (await ask('POST', id, { input: 'Go.' })).text();
+    const output = typed({ type: 'object', properties: {} } as const);
+    const other = agentHandler(createAgent({ model: calls(), tools: [acts], output }), {
+      ...{ store, checkpoints: true, context: () => 'ann', owner: () => 'ann' },
+    });
+    open.push(other);
+    const stop = new Request('http://service.test', { method: 'DELETE', headers: { 'x-run-id': id } });
+    expect((await other(stop)).status).toBe(503);
+    expect(await waiting()).toHaveLength(1);
+    const approval = { resume: id, decisions: { c1: { approve: true } } };
+    expect(await (await ask('POST', followingId(id), approval)).text()).toContain('"text":"Done."');
+    expect(await waiting()).toEqual([]);
   });
 
   it('in memory, and whose process has ended, ends it in another process', async () => {

@@ -7,7 +7,7 @@ import type { AgentRequest, ResumeRequest } from '../http/browserRequest.js';
 import { RequestError } from '../http/requestError.js';
 import type { Kernel } from '../kernel.js';
 import type { RunRecord, StoredRun } from '../ports/runStore.js';
-import { checkAnswers } from './checkAnswers.js';
+import { checkAnswers, checkResumable } from './checkAnswers.js';
 import { completeLog, isOpen, stateAtEnd } from './continueLog.js';
 import type { RunTimes } from './createRuns.js';
 import type { RunPlan } from './executeRun.js';
@@ -58,7 +58,8 @@ export const openRun = <C>(kernel: Kernel<C>, opening: Opening<C>): Observable<O
  * continued the run meanwhile, here or elsewhere: that run is told, too.
  *
  * @param tell Stops another run.
- * @returns It fails with a RunTakenError if the run is answered at this moment: its record is to be read again.
+ * @returns It fails with a RunTakenError if the run is answered at this moment, so that its record is to be read again;
+ * and if only another version of the service can continue it.
  */
 export const stopLeft = <C>(
   kernel: Kernel<C>,
@@ -73,7 +74,7 @@ export const stopLeft = <C>(
   const body = isOpen ? {} : { resume: record.id, answers: {} };
   return openRun(kernel, { id, client, body, isStopped: true }).pipe(
     catchError((thrown: unknown) => {
-      throw thrown instanceof RequestError && thrown.refusal?.code === 'not_waiting' ? new RunTakenError() : thrown;
+      throw thrown instanceof RequestError && thrown.status === 409 ? new RunTakenError() : thrown;
     }),
     concatMap(() => tell(id)),
     concatMap((isKnown) => concat(kernel.runOf(id, client.owner)?.settled ?? EMPTY, of(isKnown))),
@@ -168,7 +169,9 @@ const resume = <C>(kernel: Kernel<C>, request: ResumeRequest, opening: Opening<C
       const open = inner?.filter((step) => Object.hasOwn(checkpoint.open?.nested ?? {}, step.id));
       const record = { id, owner, input, ...shown, checkpoint, answers, resumes, inner: open };
       const resumed = defer(() => launch(kernel, planResumption(kernel, record, client), opening));
-      const checked = opening.isStopped ? resumed : checkAnswers(kernel, owner, checkpoint, answers, resumed);
+      const checked = opening.isStopped
+        ? concat(checkResumable(kernel, checkpoint, answers), resumed)
+        : checkAnswers(kernel, owner, checkpoint, answers, resumed);
       return checked.pipe(tap(() => opening.onUsed?.()));
     }),
   );
