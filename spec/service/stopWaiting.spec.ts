@@ -10,6 +10,8 @@ import type { Tool } from '../../lib/core/tool.js';
 import { createService } from '../../lib/service/createService.js';
 import type { ServiceOptions } from '../../lib/service/serviceOptions.js';
 import { agentHandler } from '../../lib/service/http/agentHandler.js';
+import type { HandledAgent } from '../../lib/service/handledAgent.js';
+import type { RunLog } from '../../lib/service/ports/runLog.js';
 import type { RunRecord, RunStore } from '../../lib/service/ports/runStore.js';
 import { memoryLog } from '../../lib/service/stores/memory/memoryLog.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
@@ -116,7 +118,7 @@ describe('a stop of a run that waits', () => {
     await (await ask('POST', id, { input: 'Go.' })).text();
     const output = typed({ type: 'object', properties: {} } as const);
     const other = agentHandler(createAgent({ model: calls(), tools: [acts], output }), {
-      ...{ store, checkpoints: true, context: () => 'ann', owner: () => 'ann' },
+      ...{ store, checkpoints: true, context: () => 'ann', owner: () => 'ann', onError: () => undefined },
     });
     open.push(other);
     const stop = new Request('http://service.test', { method: 'DELETE', headers: { 'x-run-id': id } });
@@ -277,6 +279,67 @@ describe('while the store is away,', () => {
       ['ended', 'waiting'],
       ['ended', finishReason],
     ]);
+  });
+});
+
+/** What goes wrong once when the run that waits is to be continued. */
+const obstacles = {
+  'its agent cannot resume it': { fails: 'resume', checkpoints: true, isShared: false },
+  'its agent cannot resume it, without checkpoints': { fails: 'resume', checkpoints: false, isShared: false },
+  'its agent cannot resume it, with a shared log': { fails: 'resume', checkpoints: true, isShared: true },
+  'the log does not take its run, without checkpoints': { fails: 'append', checkpoints: false, isShared: false },
+};
+
+describe.each(Object.entries(obstacles))('a run that waits, if %s,', (_, { fails, checkpoints, isShared }) => {
+  const start = async () => {
+    const store = mapStore();
+    let broken = '';
+    const refused = <T>(name: string, work: () => Observable<T>) =>
+      defer(() => (broken === name ? throwError(() => new Error('It is away.')) : work()));
+    const memory = { ...memoryLog(), isShared };
+    const log: RunLog = { ...memory, append: (...given) => refused('append', () => memory.append(...given)) };
+    const agent = createAgent({ model: calls(), tools: [tools['an approval'] as Tool] });
+    const failing: HandledAgent = { ...agent, resume: (...given) => refused('resume', () => agent.resume(...given)) };
+    const errors: unknown[] = [];
+    const service = createService({
+      ...{ agent: failing, store, log, checkpoints, onError: (thrown: unknown) => errors.push(thrown) },
+    });
+    open.push(service);
+    const handler = agentHandler(service);
+    const id = crypto.randomUUID();
+    const ask = async (method: string, run: string, body?: object) => {
+      const init = { method, headers: { 'x-run-id': run }, ...(body ? { body: JSON.stringify(body) } : {}) };
+      const response = await handler(new Request('http://service.test', init));
+      return [response.status, await response.text()] as const;
+    };
+    await ask('POST', id, { input: 'Go.' });
+    const waiting = () => firstValueFrom(service.runs({ owner: '', state: 'waiting' }).pipe(toArray()));
+    const approve = () => ask('POST', followingId(id), { resume: id, decisions: { c1: { approve: true } } });
+    const whileBroken = async <T>(work: () => Promise<T>) => {
+      broken = fails;
+      const result = await inVirtualTime(work);
+      broken = '';
+      return result;
+    };
+    return { id, ask, waiting, approve, whileBroken, errors, store };
+  };
+
+  it('waits on for the same answer, which is used then', async () => {
+    const { waiting, approve, whileBroken, errors } = await start();
+    expect(await whileBroken(approve)).toEqual([200, expect.stringContaining('event: failed')]);
+    expect(errors).toMatchObject([{ message: 'It is away.' }]);
+    expect(await waiting()).toHaveLength(1);
+    expect(await approve()).toEqual([200, expect.stringContaining('"text":"Done."')]);
+    expect(await waiting()).toEqual([]);
+  });
+
+  it('is not confirmed to be stopped, and stopped by the next stop', async () => {
+    const { id, ask, waiting, whileBroken, store } = await start();
+    expect((await whileBroken(() => ask('DELETE', id)))[0]).toBe(503);
+    expect(await waiting()).toHaveLength(1);
+    expect((await ask('DELETE', id))[0]).toBe(204);
+    expect(await waiting()).toEqual([]);
+    expect(states(store).at(-1)).toEqual(['ended', 'stopped']);
   });
 });
 

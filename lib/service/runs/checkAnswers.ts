@@ -8,14 +8,20 @@ import { readCheckpoint } from '../../core/readCheckpoint.js';
 import { RequestError } from '../http/requestError.js';
 import type { Kernel } from '../kernel.js';
 
-/** Fails with 400 where `resume` of the agent would fail for its answers, and with 409 where the agent has changed. */
-export const checkResumable = <C>(
+/**
+ * Does the work for valid answers. It fails with 400 where `resume` of the agent would fail for its answers, and with
+ * 409 where it cannot resume the checkpoint, since the agent has changed: the run then waits on, and has no record. No
+ * answer, and one after a wrong one, could be sent for ever: they count as prompts, and may fail with 429.
+ */
+export const checkAnswers = <C, T>(
   kernel: Kernel<C>,
+  owner: string,
   checkpoint: Checkpoint,
   answers: CallAnswers,
+  work: Observable<T>,
   agent = kernel.agentFor(),
-): Observable<never> =>
-  defer(() => {
+): Observable<T> => {
+  const checked = defer(() => {
     const inner = innerAgentOf(agent);
     if (!inner) return EMPTY; // an agent of another kind checks them itself
     return resumedTurn(readCheckpoint(checkpoint, inner.orchestrator).open, answers, inner.tools);
@@ -28,23 +34,9 @@ export const checkResumable = <C>(
       throw Object.assign(isOtherVersion ? otherVersion() : invalidAnswers(), { cause: thrown });
     }),
   );
-
-/**
- * Does the work for valid answers: of others, the run waits on, and has no record. No answer, and one after a wrong
- * one, could be sent for ever: they count as prompts, and may fail with 429.
- */
-export const checkAnswers = <C, T>(
-  kernel: Kernel<C>,
-  owner: string,
-  checkpoint: Checkpoint,
-  answers: CallAnswers,
-  work: Observable<T>,
-  agent = kernel.agentFor(),
-): Observable<T> => {
   const asked = (checkpoint.open?.waiting ?? []).filter(({ id }) => hasAnswer(answers, id));
   const isCounted = asked.every(({ question }) => question?.problem !== undefined);
-  const counted = isCounted ? kernel.limits.countPrompt(owner, work) : work;
-  return concat(checkResumable(kernel, checkpoint, answers, agent), counted);
+  return concat(checked, isCounted ? kernel.limits.countPrompt(owner, work) : work);
 };
 
 const otherVersion = () =>

@@ -4,10 +4,10 @@ import { hasAnswer, mergeAnswers, type CallAnswers } from '../../core/approval.j
 import type { StreamEvent } from '../../core/event.js';
 import { followingId } from '../../transport/randomId.js';
 import type { AgentRequest, ResumeRequest } from '../http/browserRequest.js';
-import { RequestError } from '../http/requestError.js';
+import { elsewhere, RequestError } from '../http/requestError.js';
 import type { Kernel } from '../kernel.js';
 import type { RunRecord, StoredRun } from '../ports/runStore.js';
-import { checkAnswers, checkResumable } from './checkAnswers.js';
+import { checkAnswers } from './checkAnswers.js';
 import { completeLog, isOpen, stateAtEnd } from './continueLog.js';
 import type { RunTimes } from './createRuns.js';
 import type { RunPlan } from './executeRun.js';
@@ -59,7 +59,7 @@ export const openRun = <C>(kernel: Kernel<C>, opening: Opening<C>): Observable<O
  *
  * @param tell Stops another run.
  * @returns It fails with a RunTakenError if the run is answered at this moment, so that its record is to be read again;
- * and if only another version of the service can continue it.
+ * and with 503 if the run cannot be continued here, such as by another version of the service.
  */
 export const stopLeft = <C>(
   kernel: Kernel<C>,
@@ -77,7 +77,11 @@ export const stopLeft = <C>(
       throw thrown instanceof RequestError && thrown.status === 409 ? new RunTakenError() : thrown;
     }),
     concatMap(() => tell(id)),
-    concatMap((isKnown) => concat(kernel.runOf(id, client.owner)?.settled ?? EMPTY, of(isKnown))),
+    concatMap(() => concat(kernel.runOf(id, client.owner)?.settled ?? EMPTY, kernel.access.find(id, client.owner))),
+    map((stored) => {
+      if (!stored) throw elsewhere(); // it could not begin
+      return true;
+    }),
   );
 };
 
@@ -169,9 +173,7 @@ const resume = <C>(kernel: Kernel<C>, request: ResumeRequest, opening: Opening<C
       const open = inner?.filter((step) => Object.hasOwn(checkpoint.open?.nested ?? {}, step.id));
       const record = { id, owner, input, ...shown, checkpoint, answers, resumes, inner: open };
       const resumed = defer(() => launch(kernel, planResumption(kernel, record, client), opening));
-      const checked = opening.isStopped
-        ? concat(checkResumable(kernel, checkpoint, answers), resumed)
-        : checkAnswers(kernel, owner, checkpoint, answers, resumed);
+      const checked = opening.isStopped ? resumed : checkAnswers(kernel, owner, checkpoint, answers, resumed);
       return checked.pipe(tap(() => opening.onUsed?.()));
     }),
   );
