@@ -27,7 +27,7 @@ import type { Client } from './client.js';
 import { hasNoOutcome, isElsewhere, RunAbandonedError, RunFullError } from './runs/runErrors.js';
 import { confirmStop, type LoggedRun } from './runs/runLife.js';
 import type { SharedRun } from './runs/sharedRun.js';
-import { descriptionOf } from './runs/trustedDescription.js';
+import { descriptionOf, NotBegunError } from './runs/trustedDescription.js';
 import { retryTaken, WorkLocks } from './runs/workLocks.js';
 import { wrapBoth } from './runs/wrapInnerRuns.js';
 import { readinessOf } from './readiness.js';
@@ -278,6 +278,7 @@ export class Kernel<C> implements OwnerData {
 
   /** Whether an error says that a process has left a run to others: at its shutdown, or since it was too slow. */
   hasLeft(thrown: unknown): boolean {
+    if (thrown instanceof NotBegunError) return false; // the page may answer again
     return this.isClosing ? hasNoOutcome(thrown) : isElsewhere(thrown);
   }
 

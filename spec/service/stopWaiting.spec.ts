@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { concatMap, defer, firstValueFrom, filter, map, Subject, throwError, timer, toArray } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { createAgent } from '../../lib/agent/createAgent.js';
+import { typed } from '../../lib/agent/typed.js';
 import { conversation } from '../../lib/chat/conversation.js';
 import { remoteAgent } from '../../lib/chat/remoteAgent.js';
 import { tool } from '../../lib/core/tool.js';
@@ -9,6 +10,8 @@ import type { Tool } from '../../lib/core/tool.js';
 import { createService } from '../../lib/service/createService.js';
 import type { ServiceOptions } from '../../lib/service/serviceOptions.js';
 import { agentHandler } from '../../lib/service/http/agentHandler.js';
+import type { HandledAgent } from '../../lib/service/handledAgent.js';
+import type { RunLog } from '../../lib/service/ports/runLog.js';
 import type { RunRecord, RunStore } from '../../lib/service/ports/runStore.js';
 import { memoryLog } from '../../lib/service/stores/memory/memoryLog.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
@@ -17,7 +20,7 @@ import { agentTool } from '../../lib/tools/agentTool.js';
 import { askTool } from '../../lib/tools/askTool.js';
 import { followingId } from '../../lib/transport/randomId.js';
 import { shutDown, type Handler } from '../support/services.js';
-import { mapStore } from '../support/stores.js';
+import { lateStore, mapStore } from '../support/stores.js';
 import { inVirtualTime } from '../support/virtualTime.js';
 
 const open: object[] = [];
@@ -105,6 +108,25 @@ describe('a stop of a run that waits', () => {
     expect((await ask('POST', crypto.randomUUID(), { resume: id })).status).toBe(refused);
     expect((await ask('DELETE', id)).status).toBe(204);
     expect(store.records.get(followingId(id))?.record.result?.finishReason).toBe('stopped'); // it is confirmed when it is written
+  });
+
+  it('is refused at a process of another version, and the run waits on: the next answer is used', async () => {
+    const store = mapStore();
+    const acts = tools['an approval'] as Tool;
+    const { ask, waiting } = startProcess(acts, store);
+    const id = crypto.randomUUID();
+    await (await ask('POST', id, { input: 'Go.' })).text();
+    const output = typed({ type: 'object', properties: {} } as const);
+    const other = agentHandler(createAgent({ model: calls(), tools: [acts], output }), {
+      ...{ store, checkpoints: true, context: () => 'ann', owner: () => 'ann', onError: () => undefined },
+    });
+    open.push(other);
+    const stop = new Request('http://service.test', { method: 'DELETE', headers: { 'x-run-id': id } });
+    expect((await other(stop)).status).toBe(503);
+    expect(await waiting()).toHaveLength(1);
+    const approval = { resume: id, decisions: { c1: { approve: true } } };
+    expect(await (await ask('POST', followingId(id), approval)).text()).toContain('"text":"Done."');
+    expect(await waiting()).toEqual([]);
   });
 
   it('in memory, and whose process has ended, ends it in another process', async () => {
@@ -258,6 +280,119 @@ describe('while the store is away,', () => {
       ['ended', finishReason],
     ]);
   });
+});
+
+/** What goes wrong once when the run that waits is to be continued. */
+const obstacles = {
+  'its agent cannot resume it': { fails: 'resume', checkpoints: true, isShared: false },
+  'its agent cannot resume it, without checkpoints': { fails: 'resume', checkpoints: false, isShared: false },
+  'its agent cannot resume it, with a shared log': { fails: 'resume', checkpoints: true, isShared: true },
+  'the log does not take its run, without checkpoints': { fails: 'append', checkpoints: false, isShared: false },
+};
+
+describe.each(Object.entries(obstacles))('a run that waits, if %s,', (_, { fails, checkpoints, isShared }) => {
+  const start = async () => {
+    const store = mapStore();
+    let broken = '';
+    const refused = <T>(name: string, work: () => Observable<T>) =>
+      defer(() => (broken === name ? throwError(() => new Error('It is away.')) : work()));
+    const memory = { ...memoryLog(), isShared };
+    const log: RunLog = { ...memory, append: (...given) => refused('append', () => memory.append(...given)) };
+    const agent = createAgent({ model: calls(), tools: [tools['an approval'] as Tool] });
+    const failing: HandledAgent = { ...agent, resume: (...given) => refused('resume', () => agent.resume(...given)) };
+    const errors: unknown[] = [];
+    const service = createService({
+      ...{ agent: failing, store, log, checkpoints, onError: (thrown: unknown) => errors.push(thrown) },
+    });
+    open.push(service);
+    const handler = agentHandler(service);
+    const id = crypto.randomUUID();
+    const ask = async (method: string, run: string, body?: object) => {
+      const init = { method, headers: { 'x-run-id': run }, ...(body ? { body: JSON.stringify(body) } : {}) };
+      const response = await handler(new Request('http://service.test', init));
+      return [response.status, await response.text()] as const;
+    };
+    await ask('POST', id, { input: 'Go.' });
+    const waiting = () => firstValueFrom(service.runs({ owner: '', state: 'waiting' }).pipe(toArray()));
+    const approve = () => ask('POST', followingId(id), { resume: id, decisions: { c1: { approve: true } } });
+    const whileBroken = async <T>(work: () => Promise<T>) => {
+      broken = fails;
+      const result = await inVirtualTime(work);
+      broken = '';
+      return result;
+    };
+    return { id, ask, waiting, approve, whileBroken, errors, store };
+  };
+
+  it('waits on for the same answer, which is used then', async () => {
+    const { waiting, approve, whileBroken, errors } = await start();
+    expect(await whileBroken(approve)).toEqual([200, expect.stringContaining('event: failed')]);
+    expect(errors).toMatchObject([{ message: 'It is away.' }]);
+    expect(await waiting()).toHaveLength(1);
+    expect(await approve()).toEqual([200, expect.stringContaining('"text":"Done."')]);
+    expect(await waiting()).toEqual([]);
+  });
+
+  it('is not confirmed to be stopped, and stopped by the next stop', async () => {
+    const { id, ask, waiting, whileBroken, store } = await start();
+    expect((await whileBroken(() => ask('DELETE', id)))[0]).toBe(503);
+    expect(await waiting()).toHaveLength(1);
+    expect((await ask('DELETE', id))[0]).toBe(204);
+    expect(await waiting()).toEqual([]);
+    expect(states(store).at(-1)).toEqual(['ended', 'stopped']);
+  });
+});
+
+/** The process that is asked to stop; the other one is asked to go on. */
+const fronts = {
+  'the same process': { stopping: 0, isShared: false },
+  'another process, with a shared log': { stopping: 1, isShared: true },
+  'another process, without a log in common': { stopping: 1, isShared: false },
+};
+type Front = keyof typeof fronts;
+/** Milliseconds from the approval to the stop; a call of the store takes 100. */
+const gaps = [-500, -300, -150, -50, 0, 50, 150, 250, 350, 450, 550, 700];
+
+describe('a stop of a run that waits, while it is approved with an id of its own,', () => {
+  it.each(Object.keys(fronts).flatMap((front) => gaps.map((gap) => [front as Front, gap] as const)))(
+    'at %s, %i ms after the approval: only one of them is refused',
+    async (front, gap) => {
+      const { stopping, isShared } = fronts[front];
+      const store = mapStore();
+      const log = { ...memoryLog(), isShared };
+      const acted: string[] = [];
+      const act = tool({
+        ...{ name: 'act', description: 'Acts.', needsApproval: true },
+        execute: () => timer(30_000).pipe(map(() => acted.push('acted'))),
+      });
+      const processes = [0, 1].map(() => {
+        const agent = createAgent({ model: calls(), tools: [act] });
+        return agentHandler(agent, { store: lateStore(store, () => 50), log, checkpoints: true });
+      });
+      open.push(...processes);
+      const ask = (number: number, method: string, id: string, body?: object) => {
+        const init = { method, headers: { 'x-run-id': id }, ...(body ? { body: JSON.stringify(body) } : {}) };
+        return (processes[number] as Handler)(new Request('http://service.test', init));
+      };
+      const id = crypto.randomUUID();
+      const statuses = await inVirtualTime(async () => {
+        await (await ask(0, 'POST', id, { input: 'Go.' })).text();
+        const [approval, stop] = await Promise.all([
+          after(Math.max(0, -gap)).then(() =>
+            ask(0, 'POST', crypto.randomUUID(), { resume: id, decisions: { c1: { approve: true } } }),
+          ),
+          after(Math.max(0, gap)).then(() => ask(stopping, 'DELETE', id)),
+        ]);
+        await approval.text();
+        return [approval.status, stop.status];
+      }, 10);
+      const isUnreachable = stopping === 1 && !isShared;
+      const late = isUnreachable ? [200, 503] : [200, 204];
+      expect([late, [409, 204]]).toContainEqual(statuses);
+      expect(acted).toEqual(statuses[1] === 204 ? [] : ['acted']);
+      expect(states(store)[1]).toEqual(['ended', statuses[1] === 204 ? 'stopped' : 'stop']);
+    },
+  );
 });
 
 /** What a run does when it is stopped, and whether another process may learn of the stop from the log. */

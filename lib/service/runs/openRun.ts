@@ -1,9 +1,10 @@
-import { concat, concatMap, defer, EMPTY, map, of, onErrorResumeNext, repeat, takeLast, takeWhile } from 'rxjs';
-import { tap, throwError, type Observable } from 'rxjs';
+import { catchError, concat, concatMap, defer, EMPTY, map, of, onErrorResumeNext, repeat, takeLast } from 'rxjs';
+import { takeWhile, tap, throwError, type Observable } from 'rxjs';
 import { hasAnswer, mergeAnswers, type CallAnswers } from '../../core/approval.js';
 import type { StreamEvent } from '../../core/event.js';
 import { followingId } from '../../transport/randomId.js';
 import type { AgentRequest, ResumeRequest } from '../http/browserRequest.js';
+import { elsewhere, RequestError } from '../http/requestError.js';
 import type { Kernel } from '../kernel.js';
 import type { RunRecord, StoredRun } from '../ports/runStore.js';
 import { checkAnswers } from './checkAnswers.js';
@@ -51,9 +52,38 @@ export const openRun = <C>(kernel: Kernel<C>, opening: Opening<C>): Observable<O
   return kernel.locked(id, client, work, place);
 };
 
-/** Continues a run that waits, and stops it before it does anything: its calls are cancelled. */
-export const stopWaiting = <C>(kernel: Kernel<C>, id: string, client: Client<C>): Observable<OpenedRun> =>
-  openRun(kernel, { id: followingId(id), client, body: { resume: id, answers: {} }, isStopped: true });
+/**
+ * Continues a run that waits, or whose process has ended, and stops it before it does anything: its calls are
+ * cancelled. The answer comes when its end is written, so that the stop survives this process. An answer may have
+ * continued the run meanwhile, here or elsewhere: that run is told, too.
+ *
+ * @param tell Stops another run.
+ * @returns It fails with a RunTakenError if the run is answered at this moment, so that its record is to be read again;
+ * and with 503 if the run cannot be continued here, such as by another version of the service.
+ */
+export const stopLeft = <C>(
+  kernel: Kernel<C>,
+  { record }: StoredRun,
+  client: Client<C>,
+  tell: (id: string) => Observable<boolean>,
+): Observable<boolean> => {
+  if (record.resumedBy !== undefined) return lastRun(kernel, record.resumedBy, client.owner).pipe(concatMap(tell));
+  const isOpen = isOpenRun(record);
+  if (!isOpen && record.state !== 'waiting') return EMPTY;
+  const id = isOpen ? record.id : followingId(record.id);
+  const body = isOpen ? {} : { resume: record.id, answers: {} };
+  return openRun(kernel, { id, client, body, isStopped: true }).pipe(
+    catchError((thrown: unknown) => {
+      throw thrown instanceof RequestError && thrown.status === 409 ? new RunTakenError() : thrown;
+    }),
+    concatMap(() => tell(id)),
+    concatMap(() => concat(kernel.runOf(id, client.owner)?.settled ?? EMPTY, kernel.access.find(id, client.owner))),
+    map((stored) => {
+      if (!stored) throw elsewhere(); // it could not begin
+      return true;
+    }),
+  );
+};
 
 /** Answers a run that waits, or the last of those that continue it: that one waits for the rest. */
 export const answerRun = <C>(
@@ -99,7 +129,9 @@ function openStored<C>(kernel: Kernel<C>, opening: Opening<C>): Observable<Opene
 /** Stops a run that another process has stopped after it had begun to wait. */
 function stopLate<C>(kernel: Kernel<C>, id: string, client: Client<C>, { settled }: LoggedRun): void {
   const inbox = kernel.registry.find(id)?.inbox;
-  const stopped = defer(() => (inbox?.isStopLate ? stopWaiting(kernel, id, client) : EMPTY));
+  const tell = (last: string): Observable<boolean> =>
+    kernel.tell(last, client.owner, { type: 'stop' }, (run) => stopLeft(kernel, run, client, tell));
+  const stopped = defer(() => (inbox?.isStopLate ? tell(id) : EMPTY));
   onErrorResumeNext(settled, stopped).subscribe();
 }
 

@@ -8,6 +8,7 @@ import type { RunRecord, RunStore, StoredRun } from '../ports/runStore.js';
 import type { HeldRecord } from './heldRecord.js';
 import { requireDone } from './changeRecord.js';
 import { ExecutorLostError, hasNoOutcome, RunAbandonedError, RunNotFoundError, RunTakenError } from './runErrors.js';
+import { NotBegunError } from './trustedDescription.js';
 
 /** Describes the error of a failed run to its readers. */
 type Describe = (thrown: unknown) => JsonObject;
@@ -18,7 +19,7 @@ export interface EndOfRun {
   readonly inner?: (() => RunRecord['inner']) | undefined;
   /** The record that the store has under this id. Default: none. */
   readonly stored?: StoredRun | undefined;
-  /** Undoes `begin` if the run fails before it emits anything. */
+  /** Undoes `begin` if the run fails before it emits anything: it has no record then, and may begin again. */
   readonly undo?: Observable<never> | undefined;
   /** Whether the stored record is restored if the run fails before it emits anything. Default: false. */
   readonly restores?: boolean | undefined;
@@ -55,30 +56,44 @@ export class RunEnd {
 
   /** Writes a result, before its reader has it. */
   writeResult(result: RunResult): Observable<never> {
-    return this.write(changeAtEnd(result, this.plan));
+    return this.write(this.held.write(changeAtEnd(result, this.plan)));
   }
 
-  /** Writes why the run has failed, and fails. A run that has not begun leaves the record of before, if it has one. */
+  /**
+   * Writes why the run has failed, and fails. A run that has not begun leaves the record of before, if it has one. If
+   * it resumes another one, that one waits on, and the next answer to it begins a run with the same id.
+   */
   writeFailure(thrown: unknown, hasBegun: boolean): Observable<never> {
     const failed = throwError(() => thrown);
     if (this.isKnown || hasNoOutcome(thrown)) return failed;
     const { undo, restores, stored } = this.plan;
     const isBegun = hasBegun || failedRunOf(thrown) !== undefined;
+    const { describe, onError } = this.options;
+    const before = isBegun ? EMPTY : (undo ?? EMPTY);
+    if (undo && !isBegun && !stored) {
+      onError(thrown);
+      const undone = this.write(concat(before, this.held.delete()));
+      return concat(
+        undone,
+        throwError(() => new NotBegunError(describe(thrown))),
+      );
+    }
     const restored = restores && !isBegun ? stored?.record : undefined;
-    const end = restored ?? changeAtFailure(thrown, this.options.describe);
-    return concat(this.write(end, isBegun ? undefined : undo, thrown), failed);
+    const end = restored ?? changeAtFailure(thrown, describe);
+    return concat(this.write(concat(before, this.held.write(end)), thrown), failed);
   }
 
   /** Writes that the run was left, which nobody resumes. */
   writeLeft(): Observable<never> {
-    return this.write(changeAtFailure(new RunAbandonedError(), this.options.describe));
+    return this.write(this.held.write(changeAtFailure(new RunAbandonedError(), this.options.describe)));
   }
 
   /** @param failure What the readers do not see if it cannot be written. */
-  private write(end: Partial<RunRecord>, undo: Observable<never> = EMPTY, failure?: unknown): Observable<never> {
+  private write(work: Observable<never>, failure?: unknown): Observable<never> {
     this.isKnown = true;
     const { until = 0 } = this.held.record.executor ?? {};
-    return concat(undo, this.held.write(end).pipe(askAgain(until))).pipe(
+    return work.pipe(
+      askAgain(until),
       catchError((thrown: unknown) => {
         if (failure !== undefined) this.options.onError(failure);
         throw thrown instanceof RunTakenError ? thrown : new ExecutorLostError();

@@ -216,10 +216,10 @@ export class ChunkEncoder {
   private finish(result: RunResult, event: StreamEvent): void {
     const { finishReason, rawReason, output, waiting = [] } = result;
     const isWaiting = finishReason === 'waiting';
-    this.tools.leaveOpen(waiting);
+    const views = this.nested.waitingViews(waiting);
+    this.tools.leaveOpen([...waiting.map(({ id }) => id), ...views.keys()]);
     // `useChat` continues by itself when all calls have an answer or an output, and a preliminary output is none.
-    for (const [toolCallId, view] of this.nested.waitingViews(waiting))
-      this.emit({ type: 'tool-output-available', toolCallId, output: view });
+    for (const [toolCallId, view] of views) this.emit({ type: 'tool-output-available', toolCallId, output: view });
     this.closeAll();
     if (output !== undefined) this.emit({ type: 'data-output', id: 'output', data: output as JsonValue });
     if (this.stepHasCalls && !isWaiting) {

@@ -52,7 +52,8 @@ export interface UiConversation {
  * @param kept The responses that the server has stored, by the ids of their messages. Default: none.
  * @returns The conversation, and the response that the run continues.
  * @throws ConfigurationError `history` if the messages are not those of `useChat`; if one has the role `system`, since
- * the browser must not instruct the model; if a response is repeated; and if the browser approves an unknown call.
+ * the browser must not instruct the model; if a response is repeated; and if the browser answers a call that does not
+ * wait.
  */
 export function fromUiMessages(
   messages: readonly UiMessage[],
@@ -73,10 +74,6 @@ export function fromUiMessages(
   const last = messages.at(-1);
   if (last?.role !== 'assistant') return { messages: groups.flat() };
   const response = kept.get(last.id);
-  // A decision about a call that was answered: the run would go on with what another tab has decided.
-  const isLate = ({ state, approval }: UiToolPart) =>
-    response ? state === 'approval-responded' : isGranted(state, approval);
-  if (!response?.checkpoint && toolParts(last).some(isLate)) throw unknownApproval();
   const written = groups.at(-1) ?? [];
   return {
     messages: groups.flat(),
@@ -215,25 +212,35 @@ function toToolResult({ id, name, state, output, errorText, approval }: UiToolPa
 const hasNoOutcome = ({ state }: UiToolPart): boolean =>
   ['input-available', 'approval-requested', 'approval-responded'].includes(String(state));
 
-const isGranted = (state: unknown, approval: UnknownPart) =>
-  state === 'approval-responded' && approval['approved'] === true;
-
-/** Reads the browser's answers to the calls that wait. An answer to any other call is ignored. */
+/**
+ * Reads the browser's answers to the calls that wait. A page sends the outputs of earlier calls again; but a decision
+ * about one of them is that of a page which has not learned that the call was answered, and so is any answer of a page
+ * that does not show all calls that wait.
+ */
 function readAnswers(message: UiMessage, kept: KeptResponse | undefined): CallAnswers {
   const waiting = new Map(kept?.checkpoint?.open?.waiting.map((call) => [call.id, call]));
+  const parts = toolParts(message);
+  const shown = new Set(parts.map(({ id }) => id));
+  const isBehind = [...waiting.keys()].some((id) => !shown.has(id));
   const decisions = new Map<string, Decision>();
   const results = new Map<string, JsonValue>();
   const errors = new Map<string, string>();
-  for (const { id, state, output, errorText, approval } of toolParts(message)) {
+  for (const { id, state, output, errorText, approval } of parts) {
     const call = waiting.get(id);
-    if (!call) continue;
-    if (state === 'approval-responded') decisions.set(id, toDecision(approval));
+    const isDecision = state === 'approval-responded';
+    if (!call) {
+      if (isDecision ? (kept ?? approval['approved'] === true) : isBehind && isOutput(state)) throw notWaiting();
+      continue;
+    }
+    if (isDecision) decisions.set(id, toDecision(approval));
     if (state === 'output-available') results.set(id, output);
     if (state === 'output-error' && call.question) decisions.set(id, toDecision({ reason: nonEmptyString(errorText) }));
     else if (state === 'output-error') errors.set(id, nonEmptyString(errorText) ?? 'The call failed.');
   }
   return answersFrom(decisions, results, errors);
 }
+
+const isOutput = (state: unknown) => state === 'output-available' || state === 'output-error';
 
 function toDecision({ approved, reason }: UnknownPart): Decision {
   if (approved === true) return { approve: true };
@@ -245,8 +252,8 @@ const invalid = (problem: string, nextStep: string) => new ConfigurationError('h
 const systemError = (index: number) =>
   invalid(`Message ${index} has the role "system".`, 'Pass instructions as the option `system` of the agent.');
 
-const unknownApproval = () =>
+const notWaiting = () =>
   invalid(
-    'The run that asked for this approval is not kept any more.',
-    'Ask again, or keep responses longer (`store`).',
+    'A call of this message was answered already, or its run is not kept any more.',
+    'Load the chat again, or keep responses longer (`store`).',
   );

@@ -4,7 +4,7 @@ import { emptyView } from '../../operators/view/view.js';
 import type { NestedEvent } from '../../core/event.js';
 import type { KnownEvent } from '../../core/eventGuards.js';
 import type { JsonValue } from '../../core/json/json.js';
-import { innermost } from '../../core/nested.js';
+import { innermost, outerIds } from '../../core/nested.js';
 import type { ToolChunks } from './toolChunks.js';
 
 /** The events that change a view too often to send it with each. */
@@ -47,10 +47,11 @@ export class NestedRuns {
     return run.view;
   }
 
-  /** The calls whose inner run waits for an answer, with its view. */
+  /** The calls of the message whose inner run waits for an answer, each with its view. */
   waitingViews(waiting: readonly WaitingCall[]): ReadonlyMap<string, JsonValue> {
-    const outer = waiting.flatMap(({ path }) => path?.[0] ?? []);
-    return new Map(outer.map((id) => [id, this.runs.get(id)?.view ?? null]));
+    const outer = waiting.flatMap(({ id, path }) => (path ? outerIds(id) : []));
+    const shown = outer.filter((id) => this.runs.has(id) || this.tools.isOpen(id));
+    return new Map(shown.map((id) => [id, this.runs.get(id)?.view ?? null]));
   }
 
   private addCall(event: KnownEvent, outer: string): void {

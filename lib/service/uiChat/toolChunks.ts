@@ -1,4 +1,3 @@
-import type { WaitingCall } from '../../core/approval.js';
 import { argumentsDelta, type ToolCallFragment } from '../../core/chunk.js';
 import type { ToolCallEvent, ToolResultEvent, ToolStartEvent, ToolWaitingEvent } from '../../core/event.js';
 import { tryParseJson, type JsonValue } from '../../core/json/json.js';
@@ -172,12 +171,8 @@ export class ToolChunks {
   }
 
   /** Leaves calls open: they wait for the browser. */
-  leaveOpen(calls: readonly WaitingCall[]): void {
-    for (const { id, path } of calls) {
-      this.open.delete(id);
-      const outer = path?.[0]; // the call whose agent has made this one
-      if (outer !== undefined) this.open.delete(outer);
-    }
+  leaveOpen(ids: readonly string[]): void {
+    for (const id of ids) this.open.delete(id);
   }
 
   /** Marks all requests for approval as answered: the browser has answered them before this run. */

@@ -24,6 +24,7 @@ const part = (state: string, fields: object = {}) => ({
   input: { amount: 5 },
   ...fields,
 });
+const other = (state: string, fields: object) => part(state, { toolCallId: 'c0', ...fields });
 const call = { type: 'toolCall', id: 'c1', name: 'pay', arguments: { amount: 5 } };
 const result = { type: 'toolResult', id: 'c1', name: 'pay' };
 const approval = (approved: boolean, reason?: string) => ({ approval: { id: 'c1', approved, reason } });
@@ -131,9 +132,9 @@ describe('fromUiMessages', () => {
     ['a result', part('output-available', { output: { ok: true } }), { results: { c1: { ok: true } } }],
     ['an error', part('output-error', { errorText: 'No camera.' }), { errors: { c1: 'No camera.' } }],
     ['no answer', part('approval-requested'), {}],
-    ['an answer to another call', part('output-available', { toolCallId: 'c9', output: 1 }), {}],
   ])('fromUiMessages reads %s for the run that waits', (_, answered, answers) => {
-    const { response } = fromUiMessages([user(text('Pay.')), answer(answered)], new Map([['a', waiting]]));
+    const earlier = other('output-available', { output: 1 }); // it is no answer
+    const { response } = fromUiMessages([user(text('Pay.')), answer(earlier, answered)], new Map([['a', waiting]]));
     expect(response).toMatchObject({ id: 'a', kept: waiting });
     expect(response?.answers).toEqual({ decisions: {}, results: {}, errors: {}, ...answers });
   });
@@ -145,6 +146,18 @@ describe('fromUiMessages', () => {
     const denied = answer(part('approval-responded', approval(false)));
     for (const late of [approved, denied]) expect(() => fromUiMessages([late], ended)).toThrow(/not kept any more/);
     expect(fromUiMessages([denied]).response?.messages).toHaveLength(2); // nothing was executed
+  });
+
+  it.each([
+    [
+      'a decision beside the call that waits',
+      [part('approval-requested'), other('approval-responded', approval(false))],
+    ],
+    ['a decision of a page that does not show the call that waits', [other('approval-responded', approval(true))]],
+    ['a result of a page that does not show the call that waits', [other('output-available', { output: 1 })]],
+    ['an error of a page that does not show the call that waits', [other('output-error', { errorText: 'No.' })]],
+  ])('fromUiMessages refuses an answer to a call that does not wait: %s', (_, parts) => {
+    expect(() => fromUiMessages([answer(...parts)], new Map([['a', waiting]]))).toThrow(/answered already/);
   });
 
   it.each<[string, unknown, RegExp]>([

@@ -3,7 +3,7 @@ import { from, lastValueFrom, map, toArray } from 'rxjs';
 import { createAgent } from '../../../lib/agent/createAgent.js';
 import type { HandledAgent } from '../../../lib/service/handledAgent.js';
 import type { RunEvent } from '../../../lib/core/event.js';
-import { tool } from '../../../lib/core/tool.js';
+import { tool, type Tool } from '../../../lib/core/tool.js';
 import { scriptedModel, toolCall } from '../../../lib/testing/index.js';
 import { agentTool } from '../../../lib/tools/agentTool.js';
 import { backgroundTool } from '../../../lib/agent/backgroundTool.js';
@@ -67,6 +67,40 @@ describe('the sub-agents of a chat of `useChat`', () => {
     ]);
     expect(last.parts.at(-1)).toMatchObject({ type: 'text', text: 'All done.' });
   });
+});
+
+it('an approved agent has an output, and no error, while a call of it waits', async () => {
+  const pay = tool({ name: 'pay', description: 'Pays.', needsApproval: true, execute: () => 'paid' });
+  const calls = (name: string, id: string) =>
+    scriptedModel(({ messages }) => (messages.length > 1 ? 'Done.' : [toolCall(name, { prompt: 'Go.' }, id)]));
+  const payer = agentTool(createAgent({ model: calls('pay', 'x'), tools: [pay] }), {
+    name: 'payer',
+    description: 'P.',
+  });
+  const helper = createAgent({ model: calls('payer', 'b'), tools: [{ ...payer, needsApproval: true } as Tool] });
+  const helps = agentTool(helper, { name: 'helper', description: 'H.' });
+  const handler = uiChatHandler(createAgent({ model: calls('helper', 'a'), tools: [helps] }));
+  const approved = (id: string, name: string) => ({
+    ...{
+      type: `tool-${name}`,
+      toolCallId: id,
+      input: {},
+      state: 'approval-responded',
+      approval: { id, approved: true },
+    },
+  });
+  const send = async (...messages: readonly unknown[]) => {
+    const body = JSON.stringify({ id: 'chat', messages });
+    const headers = { 'content-type': 'application/json' };
+    return (await handler(new Request('http://localhost/api/chat', { method: 'POST', body, headers }))).text();
+  };
+  const id = /"messageId":"(.*?)"/.exec(await send(user))?.[1];
+  const waits = await send(user, { id, role: 'assistant', parts: [approved('a/b', 'payer')] });
+  expect(waits).toContain('{"type":"tool-approval-request","approvalId":"a/b/x","toolCallId":"a/b/x"}');
+  expect(waits).toContain('{"type":"tool-output-available","toolCallId":"a/b","output":null}');
+  expect(waits).not.toContain('tool-output-error');
+  const done = await send(user, { id, role: 'assistant', parts: [approved('a/b/x', 'pay')] });
+  for (const call of ['a', 'a/b']) expect(done).toContain(`"toolCallId":"${call}","output":"Done."}`);
 });
 
 it('a question of a tool is a call of the message, whose input has the schema, and whose output is the answer', async () => {

@@ -250,6 +250,25 @@ for (const sdk of sdks) {
       ]);
     });
 
+    it('approves one call after the other, and shows a page that is behind why its late answer is refused', async () => {
+      const { pay, seen } = payment();
+      const calls = [[toolCall('pay', { amount: 5 }, 'c1')], [toolCall('pay', { amount: 6 }, 'c2')], 'Done.'] as const;
+      const api = await serve(createAgent({ model: scriptedModel(calls), tools: [pay] }));
+      const page = await openChat(sdk, api, { ...whenDecided, id: 'chat1' });
+      await page.chat.sendMessage({ text: 'Pay 5 and 6.' });
+      const { messages } = await page.until(isReady);
+      const late = await openChat(sdk, api, { ...whenDecided, id: 'chat1', messages });
+      await page.chat.addToolApprovalResponse({ id: 'c1', approved: true });
+      await page.until((chat) => isReady(chat) && toolsOf(chat)[1]?.state === 'approval-requested');
+      await late.chat.addToolApprovalResponse({ id: 'c1', approved: false });
+      const { error } = await late.until(({ status }) => status === 'error');
+      assert.match(String(error), /answered already/);
+      await page.chat.addToolApprovalResponse({ id: 'c2', approved: true });
+      const chat = await page.until(says('Done.'));
+      assert.deepEqual(shown(chat), ['tool-pay output-available', 'tool-pay output-available', 'text Done.']);
+      assert.equal(seen.executed, 2);
+    });
+
     it('shows the agents behind a tool, and approves a call of the inner one after the service has restarted', async () => {
       const store = memoryStore();
       const before = await openChat(sdk, await serve(nestedAgents([removes]), { store, version: sdk.major }), {
