@@ -225,6 +225,7 @@ describe('the public names', () => {
       'fromServerSentEvents',
       'pageTools',
       'persist',
+      'savedElsewhere',
       'remoteAgent',
       'remoteChats',
     ]);
