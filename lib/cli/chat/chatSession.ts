@@ -77,7 +77,7 @@ class ChatSession {
     if (line === '') return EMPTY;
     if (!line.startsWith('/')) return this.ask(line);
     const [name = '', ...rest] = line.slice(1).split(' ');
-    const command = this.commands[name];
+    const command = Object.hasOwn(this.commands, name) ? this.commands[name] : undefined;
     if (!command) return of(`There is no command /${name}.\n${help}`);
     return defer(() => command(rest.join(' ').trim())).pipe(catchError((thrown: unknown) => of(failure(thrown))));
   }

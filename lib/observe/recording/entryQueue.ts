@@ -75,6 +75,8 @@ export class EntryQueue {
   private size = 0;
   private isWriting = false;
   private readonly streams = new Map<string, TextStream>();
+  /** Those with pieces since the last search: there may be thousands of others, which only wait. */
+  private readonly grown = new Map<string, TextStream>();
   private readonly ended: string[] = [];
   private last: Search | undefined;
 
@@ -91,6 +93,7 @@ export class EntryQueue {
       const stream = this.streams.get(name) ?? { pieces: [], context: '', counted: 0, added: 0, searched: 0 };
       stream.pieces.push({ item, from: 0 });
       this.streams.set(name, stream);
+      this.grown.set(name, stream);
     }
   }
 
@@ -101,14 +104,14 @@ export class EntryQueue {
     this.isWriting = true;
     do {
       if (this.size > MAX_WAITING) this.ended.push('');
-      this.writeBefore(this.search(this.ended.splice(0)));
+      this.search(this.ended.splice(0));
+      this.writeSearched();
     } while (this.ended.length > 0);
     this.isWriting = false;
   }
 
-  private search(ended: readonly string[]): ReadonlyMap<Waiting, number> {
-    const open = new Map<Waiting, number>();
-    for (const [name, stream] of this.streams) {
+  private search(ended: readonly string[]): void {
+    for (const [name, stream] of ended.length > 0 ? this.streams : this.grown) {
       const isEnded = ended.some((prefix) => name.startsWith(prefix));
       // A text that stays open is searched again when it has grown by a part, so that the cost is linear.
       const isNew = stream.counted < stream.pieces.length;
@@ -116,11 +119,9 @@ export class EntryQueue {
       stream.counted = stream.pieces.length;
       if (isEnded || (isNew && stream.added >= stream.searched / SEARCH_PART)) this.searchStream(stream, isEnded);
       if (isEnded) this.streams.delete(name);
-      const [first] = stream.pieces; // what follows it waits anyway
-      if (first) open.set(first.item, Math.min(first.from, open.get(first.item) ?? Infinity));
     }
+    this.grown.clear();
     this.last = undefined;
-    return open;
   }
 
   private searchStream(stream: TextStream, isEnded: boolean): void {
@@ -155,15 +156,21 @@ export class EntryQueue {
     return (this.last = { text, ranges, tail });
   }
 
-  private writeBefore(open: ReadonlyMap<Waiting, number>): void {
+  private writeSearched(): void {
     for (let item = this.items[0]; item; item = this.items[0]) {
-      const limit = open.get(item) ?? Infinity;
+      const limit = this.openFrom(item);
       const entry = item.take(limit);
       if (limit === Infinity) this.items.shift();
       if (entry) this.write(entry);
       if (limit !== Infinity) break;
     }
     if (this.items.length === 0) this.size = 0;
+  }
+
+  /** What follows the first piece of a stream waits anyway. */
+  private openFrom(item: Waiting): number {
+    const first = item.queued.streams.map((name) => this.streams.get(name)?.pieces[0]);
+    return Math.min(...first.map((piece) => (piece?.item === item ? piece.from : Infinity)));
   }
 }
 

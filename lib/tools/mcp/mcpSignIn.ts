@@ -185,13 +185,14 @@ function shareRefresh(provider: OAuthClientProvider, fetch: typeof globalThis.fe
     if (refreshToken !== undefined) return refresh(refreshToken, send);
     const response = await send();
     const headers = new Headers(init.headers);
-    const sent = headers.get('authorization');
-    if (response.status !== 401 || sent === null) return response;
-    if (sent === `Bearer ${latest?.accessToken}`) latest = undefined; // it has expired, or was revoked
-    const current = `Bearer ${(await provider.tokens())?.access_token}`;
-    const canRepeat = sent !== current && (body === undefined || typeof body === 'string');
-    if (!canRepeat || current === 'Bearer undefined') return response;
-    headers.set('authorization', current);
+    const [scheme, token] = headers.get('authorization')?.split(' ') ?? [];
+    if (response.status !== 401 || token === undefined) return response;
+    if (token === latest?.accessToken) latest = undefined; // it has expired, or was revoked
+    const current = (await provider.tokens())?.access_token;
+    // A DPoP token has a proof for one request (RFC 9449): the client makes another.
+    const canRepeat = scheme === 'Bearer' && (body === undefined || typeof body === 'string');
+    if (!canRepeat || current === undefined || current === token) return response;
+    headers.set('authorization', `Bearer ${current}`);
     return send(headers);
   };
 }

@@ -234,6 +234,8 @@ describe('npx rivulet chat', () => {
         ['/model openai-chat:other', 'openai-chat:other'],
         ['/model nobody:x', 'There is no provider "nobody"'],
         ['/modl', 'There is no command /modl.'],
+        ['/toString', 'There is no command /toString.'],
+        ['/__proto__ x', 'There is no command /__proto__.'],
         ['Its country?', 'Norway.'],
       ]);
       type('/exit\r');

@@ -276,6 +276,27 @@ describe('the cost of recorded frames', () => {
   );
 });
 
+const deltas = (text: string, ...streams: string[]) => ({ texts: [text], streams, entryOf: () => ({}) as never });
+
+describe('the cost of a run with many texts that are open', () => {
+  it.each<[string, (queue: EntryQueue) => void]>([
+    ['other entries', (queue) => queue.push(deltas(''))],
+    ['texts of another', (queue) => queue.push(deltas('Hello. ', 'run/:text'))],
+    ['more of the first', (queue) => queue.push(deltas('{"a":"sk-', 'run/:arguments0', 'request1/:arguments0'))],
+  ])('EntryQueue is linear in their number, with %s between them', (_, pushOther) => {
+    const record = (count: number) => {
+      const queue = new EntryQueue(secrets, () => undefined);
+      for (let index = 0; index < count; index++) {
+        queue.push(deltas('{"a":"sk-', `run/:arguments${index}`, `request1/:arguments${index}`));
+        pushOther(queue);
+        queue.flush();
+      }
+      queue.flush(['']);
+    };
+    expectLinear(record, [1000, 2000, 4000]);
+  });
+});
+
 describe('the cost of recordings', () => {
   it.each(Object.entries(recordings))('a recording is read in linear time, with many %s', (_, [text, read]) => {
     expectLinear(

@@ -349,6 +349,25 @@ describe('mcpTools with signIn', () => {
     expect([finishReason, text, server.calls]).toEqual(['stop', 'Done.', ['mail']]);
   });
 
+  it.each([
+    ['Bearer old', ['Bearer old', 'Bearer new']],
+    ['Bearer new', ['Bearer new']],
+    ['DPoP old', ['DPoP old']], // its proof is for one request: the client makes another
+    ['DPoP new', ['DPoP new']], // the challenge with a nonce is for the client
+    ['Basic old', ['Basic old']],
+  ])('after 401 to %j has sent %j', async (authorization, sent) => {
+    const requests: (string | null)[] = [];
+    const refuse = (_: unknown, init?: RequestInit) => {
+      requests.push(new Headers(init?.headers).get('authorization'));
+      return Promise.resolve(new Response(null, { status: 401, headers: { 'dpop-nonce': `n${requests.length}` } }));
+    };
+    const tokens = { access_token: 'new', token_type: 'Bearer' };
+    const { fetch: send } = mcpSignIn(providerOf({ tokens }), refuse);
+    const response = await send('https://mail.example/mcp', { method: 'POST', headers: { authorization }, body: '{}' });
+    expect(requests).toEqual(sent);
+    expect(response.headers.get('dpop-nonce') ?? 'none').toBe(`n${sent.length}`);
+  });
+
   const tokenEndpoint = (answers: Readonly<Record<string, Promise<Response>>>) => {
     const { fetch: send } = mcpSignIn(providerOf({}), (_, init) => {
       const form = init?.body as URLSearchParams;
