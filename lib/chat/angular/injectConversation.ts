@@ -181,12 +181,8 @@ export function createInjected(
     });
   // A run of a local agent ends with its tab: what other tabs store must not abort it.
   const isOwn = (changed: string | null) => [null, untracked(currentKey)].includes(changed);
-  if (agent.join)
-    store?.onChange(
-      isOwn,
-      () => pageCallsEnded(untracked(current).chat, settings.tools),
-      () => readAgain(),
-    );
+  const pageCallsEnd = () => pageCallsEnded(untracked(current).chat, settings.tools);
+  if (agent.join) store?.onChange(isOwn, pageCallsEnd, readAgain);
   inject(DestroyRef).onDestroy(() => {
     isDestroyed = true;
     subscription.unsubscribe();
