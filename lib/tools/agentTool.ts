@@ -1,11 +1,12 @@
-import { catchError, filter, map, ReplaySubject, Subject, tap, throwError, type Observable } from 'rxjs';
-import { answeredIds, pickAnswers, type Approve, type CallAnswers } from '../core/approval.js';
+import { catchError, defer, filter, map, ReplaySubject, Subject, tap, throwError, type Observable } from 'rxjs';
+import { answeredIds, pickAnswers, type Approve, type CallAnswers, type WaitingCall } from '../core/approval.js';
 import type { Checkpoint, ResumedRun } from '../core/checkpoint.js';
 import type { FinishReason, ToolCallFragment } from '../core/chunk.js';
 import { errorText } from '../core/errors.js';
 import type { CheckpointEvent, RunResult, StreamEvent } from '../core/event.js';
 import { asKnownEvent, type KnownEvent } from '../core/eventGuards.js';
 import type { Input } from '../core/input.js';
+import { isSameJson } from '../core/json/equal.js';
 import { omitUndefined, type JsonValue } from '../core/json/json.js';
 import { messageText, type Message } from '../core/message.js';
 import { innerAgentOf, innerAgentProperty } from '../core/innerAgent.js';
@@ -173,9 +174,9 @@ class Task {
     this.last = resumed?.checkpoint;
   }
 
-  /** The answers to come. One that was given before may belong to a call of an earlier execution. */
   answers(): Observable<CallAnswers> {
-    return this.control.answers().pipe(tap((given) => answeredIds(given).forEach((id) => this.used.add(id))));
+    const { control, used } = this;
+    return defer(() => control.answers()).pipe(tap((given) => answeredIds(given).forEach((id) => used.add(id))));
   }
 
   observe(event: StreamEvent): void {
@@ -202,8 +203,8 @@ class Task {
 class AgentControl implements InnerRunControl {
   private readonly stops = new ReplaySubject<void>(1);
   private readonly cancels = new Subject<string>();
-  /** The inner calls that wait in memory for a person. */
-  private readonly open = new Set<string>();
+  /** The inner calls that wait for a person. */
+  private readonly open = new Map<string, WaitingCall>();
   private task: Task | undefined;
   private isAgain = false;
 
@@ -216,10 +217,12 @@ class AgentControl implements InnerRunControl {
     return (this.task = new Task(agent, args, this, outer, task ? undefined : outer.resumed));
   }
 
+  /** In another execution, what is answered before its call asks was a call of an earlier one. */
   answers(): Observable<CallAnswers> {
-    const { outer, isAgain } = this;
+    const { outer, isAgain, open } = this;
     this.isAgain = true;
-    return isAgain ? laterAnswers(outer.answers) : outer.answers;
+    const toOpen = (given: CallAnswers) => pickAnswers(given, (id) => open.has(id));
+    return isAgain ? laterAnswers(outer.answers).pipe(map(toOpen)) : outer.answers;
   }
 
   notifiers() {
@@ -238,13 +241,19 @@ class AgentControl implements InnerRunControl {
   /** The deadline of the outer call does not count the time of a person. */
   observe(known: KnownEvent): void {
     const { open, outer } = this;
-    if (outer.patience === 0) return;
     const hadOpen = open.size > 0;
-    if (known.type === 'toolWaiting') open.add(known.id);
+    if (known.type === 'toolWaiting') open.set(known.id, sameCall(known, open.get(known.id)));
     else if (known.type === 'toolStart' || known.type === 'toolResult') open.delete(known.id);
+    if (outer.patience === 0) return;
     if (!hadOpen && open.size > 0) outer.pause();
     else if (hadOpen && open.size === 0) outer.proceed(() => undefined); // the inner run continues by itself
   }
+}
+
+/** Two agents in a tool, or one that is not resumed, may repeat an id. An answer to one call is not for the other. */
+function sameCall(call: WaitingCall, { name, arguments: args } = call): WaitingCall {
+  if (name === call.name && isSameJson(args, call.arguments)) return call;
+  throw new ToolFailure('failed', `Another call with the id "${call.id}" waits for a person.`);
 }
 
 /** Reports an event of the agent's run to the outer run. Returns the answer if the run has ended with one. */
