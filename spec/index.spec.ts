@@ -225,9 +225,9 @@ describe('the public names', () => {
       'fromServerSentEvents',
       'pageTools',
       'persist',
-      'savedElsewhere',
       'remoteAgent',
       'remoteChats',
+      'savedElsewhere',
     ]);
   });
   it('no entry exports the classes of errors, but their base, what a user throws, and what authors throw', () => {

@@ -1,5 +1,5 @@
-import { catchError, filter, map, ReplaySubject, Subject, tap, throwError, type Observable } from 'rxjs';
-import { answeredIds, pickAnswers, type Approve, type CallAnswers } from '../core/approval.js';
+import { catchError, defer, filter, map, ReplaySubject, Subject, tap, throwError, type Observable } from 'rxjs';
+import { answeredIds, pickAnswers, type Approve, type CallAnswers, type WaitingCall } from '../core/approval.js';
 import type { Checkpoint, ResumedRun } from '../core/checkpoint.js';
 import type { FinishReason, ToolCallFragment } from '../core/chunk.js';
 import { errorText } from '../core/errors.js';
@@ -176,9 +176,9 @@ class Task {
     this.last = resumed?.checkpoint;
   }
 
-  /** The answers to come. One that was given before may belong to a call of an earlier execution. */
   answers(): Observable<CallAnswers> {
-    return this.control.answers().pipe(tap((given) => answeredIds(given).forEach((id) => this.used.add(id))));
+    const { control, used } = this;
+    return defer(() => control.answers()).pipe(tap((given) => answeredIds(given).forEach((id) => used.add(id))));
   }
 
   observe(event: StreamEvent): void {
@@ -205,8 +205,8 @@ class Task {
 class AgentControl implements InnerRunControl {
   private readonly stops = new ReplaySubject<void>(1);
   private readonly cancels = new Subject<string>();
-  /** The inner calls that wait in memory for a person. */
-  private readonly open = new Set<string>();
+  /** The inner calls that wait for a person. */
+  private readonly open = new Map<string, WaitingCall>();
   private task: Task | undefined;
   /** The last of each agent and arguments, in their order: it is the same when the tool begins again. */
   private readonly tasks: Task[] = [];
@@ -230,10 +230,12 @@ class AgentControl implements InnerRunControl {
     return this.task;
   }
 
+  /** In another execution, what is answered before its call asks was a call of an earlier one. */
   answers(): Observable<CallAnswers> {
-    const { outer, isAgain } = this;
+    const { outer, isAgain, open } = this;
     this.isAgain = true;
-    return isAgain ? laterAnswers(outer.answers) : outer.answers;
+    const toOpen = (given: CallAnswers) => pickAnswers(given, (id) => open.has(id));
+    return isAgain ? laterAnswers(outer.answers).pipe(map(toOpen)) : outer.answers;
   }
 
   notifiers() {
@@ -252,13 +254,19 @@ class AgentControl implements InnerRunControl {
   /** The deadline of the outer call does not count the time of a person. */
   observe(known: KnownEvent): void {
     const { open, outer } = this;
-    if (outer.patience === 0) return;
     const hadOpen = open.size > 0;
-    if (known.type === 'toolWaiting') open.add(known.id);
+    if (known.type === 'toolWaiting') open.set(known.id, sameCall(known, open.get(known.id)));
     else if (known.type === 'toolStart' || known.type === 'toolResult') open.delete(known.id);
+    if (outer.patience === 0) return;
     if (!hadOpen && open.size > 0) outer.pause();
     else if (hadOpen && open.size === 0) outer.proceed(() => undefined); // the inner run continues by itself
   }
+}
+
+/** Two agents in a tool, or one that is not resumed, may repeat an id. An answer to one call is not for the other. */
+function sameCall(call: WaitingCall, { name, arguments: args } = call): WaitingCall {
+  if (name === call.name && isSameJson(args, call.arguments)) return call;
+  throw new ToolFailure('failed', `Another call with the id "${call.id}" waits for a person.`);
 }
 
 /** Reports an event of the agent's run to the outer run. Returns the answer if the run has ended with one. */

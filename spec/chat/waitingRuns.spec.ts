@@ -1,9 +1,19 @@
 import { describe, expect, it } from '@jest/globals';
-import { concat, filter, firstValueFrom, from, lastValueFrom, NEVER, toArray } from 'rxjs';
+import { concat, concatMap, delay, distinct, filter, firstValueFrom, from, lastValueFrom, NEVER, toArray } from 'rxjs';
+import { createAgent } from '../../lib/agent/createAgent.js';
 import type { StreamEvent } from '../../lib/core/event.js';
 import { conversation } from '../../lib/chat/conversation.js';
 import { remoteAgent } from '../../lib/chat/remoteAgent.js';
 import type { PageTools } from '../../lib/chat/pageTools.js';
+import { tool, type Tool } from '../../lib/core/tool.js';
+import { createService } from '../../lib/service/createService.js';
+import { agentHandler } from '../../lib/service/http/agentHandler.js';
+import type { ServiceOptions } from '../../lib/service/serviceOptions.js';
+import { scriptedModel, toolCall } from '../../lib/testing/index.js';
+import { agentTool } from '../../lib/tools/agentTool.js';
+import { retryTool } from '../../lib/tools/retryTool.js';
+import { shutDown } from '../support/services.js';
+import { inVirtualTime } from '../support/virtualTime.js';
 import { isForPage, untilBroken } from '../../lib/chat/waitingRuns.js';
 import type { ToolCallView } from '../../lib/operators/view/view.js';
 
@@ -81,4 +91,52 @@ describe('a run that waits, at a service that never says for what', () => {
     expect((await failed).status).toBe('failed');
     expect(requests).toBeLessThan(40);
   });
+});
+
+describe('a call of an agent in a tool, whose response breaks and is asked again', () => {
+  const services: Readonly<Record<string, Partial<ServiceOptions<undefined>>>> = {
+    'a service': {},
+    'a service that waits in memory': { patience: 60_000 },
+    'a service with checkpoints': { checkpoints: true },
+  };
+  const rows = Object.entries(services).flatMap(([service, options]) =>
+    [true, false].flatMap((atMostOnce) => [150, 400, 900].map((click) => ({ service, options, atMostOnce, click }))),
+  );
+
+  /** Its agent makes another call with the same id. */
+  const createAgents = (pay: Tool) => {
+    const broken = { error: Object.assign(new Error('broken'), { retryable: true }) };
+    const call = (amount: number) => toolCall('pay', { amount }, 'c');
+    const inner = scriptedModel([[call(1), { delay: 200 }, broken], [{ delay: 400 }, call(1_000_000)], 'Paid.']);
+    const buyer = createAgent({ model: inner, tools: [pay], eagerTools: true });
+    const sub = retryTool(agentTool(buyer, { name: 'sub', description: '' }), { count: 1, delay: 100 });
+    return createAgent({ model: scriptedModel([[toolCall('sub', { prompt: 'Pay.' }, 's')], 'Done.']), tools: [sub] });
+  };
+
+  it.each(rows)(
+    'is executed as it was approved: $service, atMostOnce $atMostOnce, after $click ms',
+    ({ options, atMostOnce, click }) =>
+      inVirtualTime(async () => {
+        const [approved, executed] = [new Set<unknown>(), [] as unknown[]];
+        const execute = ({ amount }: Record<string, unknown>) => void executed.push([amount, approved.has(amount)]);
+        const pay = tool({ name: 'pay', description: '', needsApproval: true, atMostOnce, execute });
+        const handler = agentHandler(createService({ agent: createAgents(pay), ...options }));
+        const fetch: typeof globalThis.fetch = (address, init) => handler(new Request(address, init));
+        const chat = conversation(remoteAgent('http://service.test', { fetch }));
+        const waiting = chat.view$.pipe(
+          concatMap(({ waiting: calls }) => calls),
+          distinct(({ id, arguments: args }) => id + JSON.stringify(args)),
+          delay(click),
+        );
+        const person = waiting.subscribe(({ id, arguments: args }) => {
+          approved.add(args['amount']);
+          chat.decide(id, { approve: true });
+        });
+        chat.send('Go.');
+        await firstValueFrom(chat.view$.pipe(filter((view) => JSON.stringify(view.exchanges).includes('Done.'))));
+        expect(executed).toEqual([[1_000_000, true]]);
+        person.unsubscribe();
+        shutDown(handler);
+      }),
+  );
 });

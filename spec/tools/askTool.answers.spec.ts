@@ -169,31 +169,36 @@ describe('`answers` of a run', () => {
     (tools: readonly Tool[]) =>
       createAgent({ model: wrap(paysTwice(false)), tools, eagerTools });
   const retried = (model: Model) => retryModel(model, { delay: 9 });
-  const again: Readonly<Record<string, [(tools: readonly Tool[]) => Agent, string, payments: number]>> = {
-    'a turn that starts over': [turn(retried), '', 1],
-    'the turn of another model': [turn((model) => fallback([model, model])), '', 1],
-    'a turn that starts over before its calls begin': [turn(retried, false), '', 0],
-    'the turn of another model, before its calls begin': [turn((model) => fallback([model, model]), false), '', 0],
-    'an inner run that starts over': [(tools) => agentWith([sub(tools)]), 'c1/', 1],
+  const again: Readonly<
+    Record<string, [(tools: readonly Tool[]) => Agent, string, decided: number, answered: number]>
+  > = {
+    'a turn that starts over': [turn(retried), '', 1, 0],
+    'the turn of another model': [turn((model) => fallback([model, model])), '', 1, 0],
+    'a turn that starts over before its calls begin': [turn(retried, false), '', 0, 0],
+    'the turn of another model, before its calls begin': [turn((model) => fallback([model, model]), false), '', 0, 0],
+    'an inner run that starts over': [(tools) => agentWith([sub(tools)]), 'c1/', 1, 1],
   };
 
-  it.each(Object.entries(again))('decide about no call of %s by the same id', (_, [agentOf, path, payments]) => {
-    const paid: unknown[] = [];
-    const pay = { ...anyTool('pay', ({ payee }) => paid.push(payee)), needsApproval: true };
-    const asks = asking(({ ask }) =>
-      ask({ message: 'Pay?', schema: anything, key: 'k' }).pipe(map(() => paid.push(0))),
-    );
-    const decisions = { [`${path}c1`]: { approve: true } } as const;
-    for (const [tool, answer] of [
-      [pay, { decisions }],
-      [asks, { results: { [`${path}c1/k`]: {} } }],
-    ] as const) {
-      paid.length = 0;
-      const once = concat(timer(1).pipe(map(() => answer)), timer(99).pipe(ignoreElements()));
-      const { result } = run((options) => agentOf([tool]).stream('Go.', options), { given: once });
-      expect([result.finishReason, paid.length]).toEqual(['waiting', payments]);
-    }
-  });
+  it.each(Object.entries(again))(
+    'decide about no call of %s by the same id',
+    (_, [agentOf, path, decided, answered]) => {
+      const paid: unknown[] = [];
+      const pay = { ...anyTool('pay', ({ payee }) => paid.push(payee)), needsApproval: true };
+      const asks = asking(({ ask }) =>
+        ask({ message: 'Pay?', schema: anything, key: 'k' }).pipe(map(() => paid.push(0))),
+      );
+      const decisions = { [`${path}c1`]: { approve: true } } as const;
+      for (const [tool, answer, payments] of [
+        [pay, { decisions }, decided],
+        [asks, { results: { [`${path}c1/k`]: {} } }, answered], // a question waits for the end of the response
+      ] as const) {
+        paid.length = 0;
+        const once = concat(timer(1).pipe(map(() => answer)), timer(99).pipe(ignoreElements()));
+        const { result } = run((options) => agentOf([tool]).stream('Go.', options), { given: once });
+        expect([result.finishReason, paid.length]).toEqual(['waiting', payments]);
+      }
+    },
+  );
 
   it('of executeTools without an agent are kept and completed in the same way', () => {
     const events: string[] = [];

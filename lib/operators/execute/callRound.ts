@@ -1,3 +1,4 @@
+import { EMPTY } from 'rxjs';
 import type { WaitingCall } from '../../core/approval.js';
 import type { Checkpoint, ResumedTurn } from '../../core/checkpoint.js';
 import { hasInnerRun } from '../../core/askingTool.js';
@@ -201,10 +202,10 @@ export class CallRound implements CallObserver, DecisionObserver {
   }
 
   private decide(call: ToolCallPart, tool: Tool): void {
-    const { messages, context, approve, patience, answers } = this.settings;
+    const { checkpoints, written } = this.settings;
     const decision = new OpenDecision(call, this);
     this.decisions.set(call.id, decision);
-    decision.start(tool, { messages, context, approve, patience, answers, resumed: this.resumed });
+    decision.start(tool, { ...this.settings, written: checkpoints ? written : EMPTY, resumed: this.resumed });
   }
 
   private run(call: ToolCallPart): void {

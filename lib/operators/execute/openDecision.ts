@@ -21,6 +21,8 @@ export interface ApprovalOptions {
   /** Milliseconds in memory, if there is no `approve`. */
   readonly patience: number;
   readonly answers: Observable<CallAnswers>;
+  /** Completes when another execution would continue this very call: nobody is asked by one that may be lost. */
+  readonly written: Observable<never>;
   readonly resumed?: ResumedTurn | undefined;
 }
 
@@ -102,7 +104,7 @@ function decide(call: ToolCallPart, tool: Tool, options: ApprovalOptions): Obser
       if (needed === false) return of(approvedCall(undefined));
       const waiting = waitingCall(needed);
       return concat(
-        known ? EMPTY : of<ToolWaitingEvent>({ type: 'toolWaiting', ...waiting }),
+        known ? EMPTY : concat(options.written, of<ToolWaitingEvent>({ type: 'toolWaiting', ...waiting })),
         defer(() => answer(call, waiting, tool, options)),
       );
     }),

@@ -82,9 +82,9 @@ export class TurnTools implements OperatorHandlers<StreamEvent>, RoundObserver {
   ) {
     const { concurrency = 1, deadline = Infinity, messages = [], checkpoints = false, resumed, stop, cancel } = options;
     const { context, approve, onToolError, answers } = options;
-    // With `eager`, a call runs before the model's message is complete, and can be stored.
-    if (options.written && options.eager) this.announced = new AsyncSubject();
-    const written = options.written ? concat(this.announced ?? EMPTY, options.written) : EMPTY;
+    // With `eager`, a call runs before the model's message is complete, and can be stored: it may be retracted.
+    if (options.eager) this.announced = new AsyncSubject();
+    const written = concat(this.announced ?? EMPTY, options.written ?? EMPTY);
     const { patience: longest = Infinity } = options;
     const patience = answers ? longest : 0;
     requireNumber('concurrency', concurrency, 1);
