@@ -278,8 +278,8 @@ export class Kernel<C> implements OwnerData {
 
   /** Whether an error says that a process has left a run to others: at its shutdown, or since it was too slow. */
   hasLeft(thrown: unknown): boolean {
-    if (thrown instanceof NotBegunError) return false; // the page may answer again
-    return this.isClosing ? hasNoOutcome(thrown) : isElsewhere(thrown);
+    // After a NotBegunError, the page may answer again.
+    return !(thrown instanceof NotBegunError) && (this.isClosing ? hasNoOutcome(thrown) : isElsewhere(thrown));
   }
 
   /**

@@ -112,7 +112,7 @@ describe('a stop of a run that waits', () => {
 
   it('is refused at a process of another version, and the run waits on: the next answer is used', async () => {
     const store = mapStore();
-    const acts = tools['an approval'] as Tool;
+    const acts = tools['an approval'] ?? asks;
     const { ask, waiting } = startProcess(acts, store);
     const id = crypto.randomUUID();
     await (await ask('POST', id, { input: 'Go.' })).text();
@@ -298,7 +298,7 @@ describe.each(Object.entries(obstacles))('a run that waits, if %s,', (_, { fails
       defer(() => (broken === name ? throwError(() => new Error('It is away.')) : work()));
     const memory = { ...memoryLog(), isShared };
     const log: RunLog = { ...memory, append: (...given) => refused('append', () => memory.append(...given)) };
-    const agent = createAgent({ model: calls(), tools: [tools['an approval'] as Tool] });
+    const agent = createAgent({ model: calls(), tools: [tools['an approval'] ?? asks] });
     const failing: HandledAgent = { ...agent, resume: (...given) => refused('resume', () => agent.resume(...given)) };
     const errors: unknown[] = [];
     const service = createService({
