@@ -4,7 +4,8 @@ import type { Checkpoint, ResumedRun } from '../core/checkpoint.js';
 import type { FinishReason, ToolCallFragment } from '../core/chunk.js';
 import { errorText } from '../core/errors.js';
 import type { CheckpointEvent, RunResult, StreamEvent } from '../core/event.js';
-import { asKnownEvent, type KnownEvent } from '../core/eventGuards.js';
+import { asKnownEvent, isTurn, type KnownEvent } from '../core/eventGuards.js';
+import { failedRunOf } from '../core/failedRun.js';
 import type { Input } from '../core/input.js';
 import { isSameJson } from '../core/json/equal.js';
 import { omitUndefined, type JsonValue } from '../core/json/json.js';
@@ -16,6 +17,7 @@ import type { Infer, InferInput, Schema } from '../core/schema.js';
 import type { Nested, Tool } from '../core/tool.js';
 import { ToolFailure } from '../operators/execute/toolFailure.js';
 import type { Plain } from '../core/typesOf.js';
+import { addUsage, negative, type Usage } from '../core/usage.js';
 import { requireSync } from '../core/options.js';
 
 export interface AnyAgent {
@@ -78,8 +80,8 @@ type ContextOfAgent<A extends AnyAgent> = A extends { run(input: never, ...optio
  * - Waiting: if calls of the agent wait, they are waiting calls of the outer run, with their `path`. The outer run asks
  *   its own `approve` if the agent has none. Its checkpoint holds that of the inner run, and `resume` continues both.
  * - Usage: what each turn of the agent has used is added to the turn that called it (`toolUsage` events), so the usage
- *   of the outer run includes it, and so do `tokenBudget` and `costBudget`. The turn in which a run fails or is
- *   unsubscribed is not included.
+ *   of the outer run includes it, and so do `tokenBudget` and `costBudget`. Of a turn in which a run fails, as far as
+ *   the provider has reported it; one that is unsubscribed (`toolDeadline`, `retract`) is not included.
  * - Stop: stopping the outer run stops the inner one, which ends with what it has. The error of the call holds it.
  * - Again: if a wrapper (`retryTool`) executes the call again, the run continues from its last result.
  * - Cancellation: unsubscribing the outer run, or its `toolDeadline`, unsubscribes the inner one.
@@ -130,15 +132,26 @@ export function agentTool<A extends AnyAgent, const Name extends string, S exten
 function innerEvents(
   agent: AnyAgent,
   input: () => Input,
-  { context, outer, idempotencyKey }: CallContext,
+  { context, outer, usage, idempotencyKey }: CallContext,
   task: Task | undefined,
 ): Observable<StreamEvent> {
   const inner = outer?.wrapAgent?.(agent) ?? agent;
   const runOptions = { context, runId: task?.runId ?? idempotencyKey, ...(outer && task && optionsOf(outer, task)) };
   const { checkpoint, answers } = task?.rest() ?? {};
-  return checkpoint && inner.resume
-    ? inner.resume(checkpoint, ...([{ ...runOptions, ...answers }] as never))
-    : inner.stream(input(), ...([runOptions] as never));
+  if (!checkpoint || !inner.resume) return withFailedTurn(inner.stream(input(), ...([runOptions] as never)), {}, usage);
+  const resumed = inner.resume(checkpoint, ...([{ ...runOptions, ...answers }] as never));
+  return withFailedTurn(resumed, checkpoint.state.usage, usage);
+}
+
+/** A turn that fails has no `turn` event: what it has used is in the error. `before`: the usage of earlier turns. */
+function withFailedTurn(run: Observable<StreamEvent>, before: Usage, report: (usage: Usage) => void) {
+  let counted = before;
+  const next = (event: StreamEvent) => isTurn(event) && (counted = addUsage(counted, event.usage));
+  const error = (thrown: unknown) => {
+    const left = addUsage(failedRunOf(thrown)?.usage ?? counted, negative(counted));
+    if (Object.values(left).some((count: number) => count > 0)) report(left);
+  };
+  return run.pipe(tap({ next, error }));
 }
 
 function optionsOf({ call, approve, patience, written }: OuterRun, task: Task) {

@@ -14,6 +14,7 @@ import type { Model } from '../../lib/core/model.js';
 import { tool } from '../../lib/core/tool.js';
 import type { EventsOf, Tool, UserContextOf } from '../../lib/core/tool.js';
 import type { Usage } from '../../lib/core/usage.js';
+import { setUsageOfError } from '../../lib/core/usageOfError.js';
 import { executeTools } from '../../lib/operators/executeTools.js';
 import { tokenBudget, turnCount } from '../../lib/agent/stopWhen.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
@@ -98,6 +99,60 @@ describe('agentTool', () => {
     const { usage } = await firstValueFrom(asking(agentTool(middle, described)).run('?'));
     expect(usage).toEqual({ total: 3330 });
   });
+
+  const cut = () => {
+    const error = new Error('cut');
+    setUsageOfError(error, { total: 20 });
+    return { error };
+  };
+  const looks = [toolCall('look'), finish(10, 'toolCalls')];
+  const usedUntil: Readonly<Record<string, [research: Tool, total: number]>> = {
+    'an error of its first response': [agentTool(createAgent({ model: scriptedModel([[cut()]]) }), described), 20],
+    'an error of a later response': [
+      agentTool(createAgent({ model: scriptedModel([looks, [cut()]]), tools: [look] }), described),
+      30,
+    ],
+    'an error, and an answer of the next execution': [
+      retryTool(
+        agentTool(
+          createAgent({ model: scriptedModel([looks, [cut()], ['Nile', finish(5)]]), tools: [look] }),
+          described,
+        ),
+        { count: 1, delay: () => of(0) },
+      ),
+      35,
+    ],
+    'an error without a usage': [
+      agentTool(
+        createAgent({ model: scriptedModel([looks, [{ error: new Error('cut') }]]), tools: [look] }),
+        described,
+      ),
+      10,
+    ],
+    'an output that is not valid': [
+      agentTool(
+        createAgent({
+          model: scriptedModel([
+            ['a', finish(10)],
+            ['b', finish(20)],
+          ]),
+          output: typed(z.object({ river: z.string() })),
+          maxRepairs: 1,
+        }),
+        described,
+      ),
+      30,
+    ],
+    'a limit': [agentTool(createAgent({ model: scriptedModel([looks]), tools: [look], maxTurns: 1 }), described), 10],
+  };
+
+  it.each(Object.entries(usedUntil))(
+    'agentTool counts the usage of an agent that ends with %s',
+    async (_, [research, total]) => {
+      const { usage } = await firstValueFrom(asking(research).run('?'));
+      expect(usage.total).toBe(3000 + total);
+    },
+  );
 
   it('agentTool counts its usage through other tools of tools, and for a cached call once', async () => {
     const research = retryTool(cacheTool(agentTool(researcher(), described)));
