@@ -60,8 +60,8 @@ export function mergeSaved(stored: SavedConversation, before: Marks, after: Save
   // One that was known and is missing was removed.
   const waiting = union(theirQueue, ownQueue).filter((prompt) => before[prompt.id] !== QUEUED || isBoth(prompt));
   const selected = after.selected === before[SELECTED] ? stored.selected : after.selected;
-  const writes = (stored.writes ?? after.writes) ? { writes: { ...stored.writes, ...after.writes } } : {};
-  return { ...savedConversation(exchanges, selected, unsent(waiting, exchanges)), ...writes };
+  const writes = after.writes ?? stored.writes;
+  return { ...savedConversation(exchanges, selected, unsent(waiting, exchanges)), ...(writes && { writes }) };
 }
 
 export const isReduced = (exchange: Exchange): boolean => exchange.isReduced === true;

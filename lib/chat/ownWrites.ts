@@ -1,4 +1,3 @@
-import { isRecord } from '../core/json/json.js';
 import { randomId } from '../transport/randomId.js';
 import type { Marks } from './mergeSaved.js';
 import type { SavedConversation } from './savedConversation.js';
@@ -15,46 +14,56 @@ const MAX_WRITES = 16;
  */
 export class OwnWrites {
   private readonly tab = randomId();
-  private count = 0;
+  private of: string | undefined;
+  private last = 0;
+  private highest = 0;
   /** What the tab had in common with the storage, by the number of its last write. */
   private readonly common = new Map<number, Marks>();
 
-  /** The conversation has been read from a value. */
-  begin(marks: Marks): void {
-    this.common.set(this.count, marks);
+  /** A value that is stored has all that the tab has. */
+  begin(value: SavedConversation | undefined, marks: Marks): void {
+    const { of, tabs = {} } = value?.writes ?? {};
+    this.of = of;
+    this.last = tabs[this.tab] ?? 0;
+    this.common.set(this.last, marks);
+    this.common.delete(this.last - MAX_WRITES);
   }
 
-  isMissingIn({ writes }: SavedConversation): boolean {
-    return isRecord(writes) && (writes[this.tab] ?? 0) !== this.count;
+  /** A value that was removed, and written anew, has another beginning. */
+  isOf({ writes }: SavedConversation): boolean {
+    return writes !== undefined && writes.of === this.of;
   }
 
-  /** What the tab and a value had in common. A value without numbers is of an earlier release. */
-  commonWith({ writes }: SavedConversation): Marks {
-    const last = isRecord(writes) ? (writes[this.tab] ?? 0) : this.count;
+  isMissingIn(value: SavedConversation): boolean {
+    return this.isOf(value) && this.numberIn(value) !== this.last;
+  }
+
+  /** What the tab and a value had in common. */
+  commonWith(value: SavedConversation): Marks {
     const [oldest = {}] = this.common.values();
-    return this.common.get(last) ?? oldest;
+    return this.common.get(this.isOf(value) ? this.numberIn(value) : this.last) ?? oldest;
   }
 
   /** Numbers a value that is to be written. */
   number(saved: SavedConversation): SavedConversation {
-    const others = Object.entries({ ...saved.writes }).filter(([tab]) => tab !== this.tab);
-    return { ...saved, writes: Object.fromEntries([...others.slice(1 - MAX_TABS), [this.tab, this.count + 1]]) };
+    const { of = randomId(), tabs = {} } = saved.writes ?? {};
+    const others = Object.entries(tabs).filter(([tab]) => tab !== this.tab);
+    const own = [this.tab, (this.highest += 1)] as const;
+    return { ...saved, writes: { of, tabs: Object.fromEntries([...others.slice(1 - MAX_TABS), own]) } };
   }
 
-  written(marks: Marks): void {
-    this.count += 1;
-    this.common.set(this.count, marks);
-    this.common.delete(this.count - MAX_WRITES);
+  private numberIn({ writes }: SavedConversation): number {
+    return writes?.tabs[this.tab] ?? 0;
   }
 }
 
 /** Those of conversations that were closed, for the next one with the same key. */
 const left = /* @__PURE__ */ new WeakMap<object, Map<string, OwnWrites>>();
 
-export function takeWrites(storage: object, key: string): OwnWrites {
-  const writes = left.get(storage)?.get(key) ?? new OwnWrites();
+export function takeWrites(storage: object, key: string, value: SavedConversation | undefined): OwnWrites {
+  const known = left.get(storage)?.get(key);
   left.get(storage)?.delete(key);
-  return writes;
+  return known && value && known.isOf(value) ? known : new OwnWrites();
 }
 
 export function leaveWrites(storage: object, key: string, writes: OwnWrites): void {

@@ -43,17 +43,20 @@ export function persist(
   { onError }: { readonly onError?: ReportError | undefined } = {},
 ): Observable<SavedConversation> {
   return defer(() => {
-    const own = takeWrites(storage, key);
     let isReported = false;
-    const stored = (): unknown => tryParseJson(storage.getItem(key) ?? '');
-    const isOverwritten = (value: unknown) => isSavedConversation(value) && own.isMissingIn(value);
-    if (!isOverwritten(stored())) own.begin(marksOf(chat.save()));
+    const parsed = (): unknown => tryParseJson(storage.getItem(key) ?? '');
+    const stored = (value = parsed()) => (isSavedConversation(value) ? value : undefined);
+    const first = stored();
+    const own = takeWrites(storage, key, first);
+    const isOverwritten = (value: SavedConversation | undefined) => value !== undefined && own.isMissingIn(value);
+    if (!isOverwritten(first)) own.begin(first, marksOf(chat.save()));
     const merge = (before: SavedConversation, after: SavedConversation) =>
       mergeSaved(before, own.commonWith(before), after);
-    const write = (merged: SavedConversation, after: SavedConversation): SavedConversation => {
+    const write = (before: SavedConversation | undefined, merged: SavedConversation, after: SavedConversation) => {
       const numbered = own.number(merged);
-      if (storeSaved(storage, key, numbered, onError)) own.written(marksOf(after));
-      return numbered;
+      const kept = storeSaved(storage, key, numbered, onError, before);
+      if (kept) own.begin(kept, marksOf(after));
+      return { ...numbered, writes: (kept ?? numbered).writes };
     };
     return mergeStreams(
       chat.saved$.pipe(skip(1)), // the state at the start
@@ -63,21 +66,23 @@ export function persist(
       ),
     ).pipe(
       map((after) => {
-        const before = stored();
-        if (isOfLaterRelease(before)) {
-          if (!isReported) onError?.(unreadableConversation(before));
+        const value = parsed();
+        if (isOfLaterRelease(value)) {
+          if (!isReported) onError?.(unreadableConversation(value));
           isReported = true;
           return after;
         }
-        return write(isSavedConversation(before) ? merge(before, after) : after, after);
+        const before = stored(value);
+        return write(before, before ? merge(before, after) : after, after);
       }),
       finalize(() => {
         try {
           const before = stored();
-          if (!isSavedConversation(before)) return; // another tab may have removed it
+          if (!before) return; // another tab may have removed it
           const after = chat.save();
           const merged = merge(before, after);
-          if (isOverwritten(before) || merged.exchanges.length > before.exchanges.length) write(merged, after);
+          const isLonger = merged.exchanges.length > before.exchanges.length;
+          if (isOverwritten(before) || isLonger) write(before, merged, after);
         } catch (thrown) {
           reportRejection(onError?.(thrown));
         } finally {

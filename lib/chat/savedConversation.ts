@@ -15,8 +15,15 @@ export interface SavedConversation {
   readonly selected?: string | undefined;
   /** The prompts that wait for the end of a run. Absent if there are none. */
   readonly queued?: readonly QueuedPrompt[] | undefined;
-  /** The last writes of `persist` that are in it: their numbers, by tab. Absent if it was not stored by `persist`. */
-  readonly writes?: Readonly<Record<string, number>> | undefined;
+  /** The writes of `persist` that are in it. Absent if it was not stored by `persist`. */
+  readonly writes?: Writes | undefined;
+}
+
+export interface Writes {
+  /** The id of the value, until it is removed. */
+  readonly of: string;
+  /** The number of the last write of each tab. */
+  readonly tabs: Readonly<Record<string, number>>;
 }
 
 export const savedConversation = (
@@ -53,7 +60,8 @@ export function readSaved(
 
 export function isSavedConversation(value: unknown): value is SavedConversation {
   if (!isRecord(value) || value['version'] !== 1) return false;
-  const { exchanges, selected, queued = [] } = value;
+  const { exchanges, selected, queued = [], writes = { of: '', tabs: {} } } = value;
+  if (!isRecord(writes) || !isText(writes['of']) || !isRecord(writes['tabs'])) return false;
   if (!Array.isArray(exchanges) || !exchanges.every(isExchange) || !areParentsFirst(exchanges)) return false;
   return (selected === undefined || exchanges.some(({ id }) => id === selected)) && isListOf(queued, isQueuedPrompt);
 }

@@ -38,15 +38,21 @@ const withoutCheckpoint = ({ checkpoint, ...exchange }: Exchange): Exchange =>
     ? { ...exchange, base: exchange.view, hasBegun: true, answers: undefined }
     : exchange;
 
-/** Returns what there was room for; undefined if there was none. What the storage throws is reported. */
+/**
+ * Returns what there was room for; undefined if there was none. What the storage throws is reported. Nothing is written,
+ * and no other tab is told, if `before` is stored and has the same content.
+ */
 export function storeSaved(
   storage: Pick<Storage, 'setItem'>,
   key: string,
   saved: SavedConversation,
   onError?: ReportError,
+  before?: SavedConversation,
 ): SavedConversation | undefined {
+  const stored = before && contentOf(before);
   for (const version of smallerSaved(saved)) {
     try {
+      if (stored !== undefined && contentOf(version) === stored) return before;
       storage.setItem(key, JSON.stringify(version));
       return version;
     } catch (thrown) {
@@ -55,3 +61,5 @@ export function storeSaved(
   }
   return undefined;
 }
+
+const contentOf = (saved: SavedConversation): string => JSON.stringify({ ...saved, writes: undefined });

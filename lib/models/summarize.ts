@@ -78,7 +78,7 @@ export function summarize(options: SummarizeOptions): (messages: readonly Messag
 
   return (messages) =>
     defer(() => {
-      const end = messages.findLastIndex((message, at) => isOf(summaries.get(message), messages.slice(0, at + 1))) + 1;
+      const end = messages.findLastIndex((message, at) => isOf(summaries.get(message), messages, at + 1)) + 1;
       const last = messages[end - 1];
       const summary = last && summaries.get(last)?.message;
       const current = summary ? withSummary(messages, end, summary) : messages;
@@ -107,9 +107,9 @@ interface Summary {
 const withoutSystem = (messages: readonly Message[]) => messages.filter(({ role }) => role !== 'system');
 
 /** Another history may have the same message, for example an answer that is a constant of the program. */
-function isOf(summary: Summary | undefined, beginning: readonly Message[]): boolean {
+function isOf(summary: Summary | undefined, messages: readonly Message[], end: number): boolean {
   if (!summary) return false;
-  const own = withoutSystem(beginning);
+  const own = withoutSystem(messages.slice(0, end));
   return own.length === summary.includes.length && own.every((message, index) => message === summary.includes[index]);
 }
 

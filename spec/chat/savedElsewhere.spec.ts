@@ -28,10 +28,12 @@ const silent: ConversationAgent = { stream: () => NEVER, resume: () => NEVER, jo
 function createTabs(agent: ConversationAgent = silent, options: ConversationOptions = {}) {
   let value: string | null = null;
   let room = Infinity;
+  const written: [number, number] = [0, 0];
   const copies: [string | null, string | null] = [null, null];
   const storageOf = (tab: 0 | 1) => ({
     getItem: () => copies[tab],
     setItem(_: string, text: string) {
+      written[tab] += 1;
       if (text.length > room) throw new Error('The storage is full.');
       value = copies[tab] = text;
     },
@@ -46,6 +48,7 @@ function createTabs(agent: ConversationAgent = silent, options: ConversationOpti
   };
   return {
     storages,
+    written,
     open,
     fill: (characters: number) => (room = characters),
     put: (text: string | null) => (value = copies[0] = copies[1] = text),
@@ -126,6 +129,56 @@ describe('two tabs that write in the same moment', () => {
     }
     tabs.sync(1);
     expect(tabs.stored().view.queued).toEqual(expect.arrayContaining(['mine', 'theirs', 'theirs again']));
+  });
+});
+
+describe('a tab', () => {
+  it('writes nothing when it only joins a run', async () => {
+    const model = scriptedModel(() => ['Hel', { delay: 50 }, 'lo']);
+    const handler = agentHandler(createAgent({ model }));
+    const agent = remoteAgent('http://service.test/', { fetch: (url, init) => handler(new Request(url, init)) });
+    const tabs = createTabs(agent);
+    const first = tabs.open(0);
+    first.chat.send('Hi');
+    await firstValueFrom(first.chat.view$.pipe(filter(({ status }) => status === 'streaming')));
+    tabs.sync(1);
+    const before = tabs.written[0];
+    const second = tabs.open(1);
+    await firstValueFrom(second.chat.view$.pipe(filter(({ status }) => status === 'streaming')));
+    expect(tabs.written).toEqual([before, 0]);
+  });
+
+  it('writes nothing that it has written to a full storage', () => {
+    const tabs = createTabs();
+    const { chat } = tabs.open(0);
+    chat.send('x'.repeat(2000));
+    tabs.fill(2000);
+    chat.send('y');
+    const text = tabs.storages[0].getItem();
+    tabs.notify();
+    expect(tabs.storages[0].getItem()).toBe(text);
+  });
+
+  it('adds nothing to another conversation with the same key, after the first one was removed', () => {
+    const tabs = createTabs();
+    const first = tabs.open(0);
+    first.chat.send('old');
+    tabs.sync(0, 1);
+    const second = tabs.open(1);
+    second.chat.send('older');
+    tabs.sync(0, 1);
+    tabs.notify();
+    first.page.unsubscribe();
+    tabs.put(null);
+    tabs.open(0).chat.send('new');
+    tabs.sync(1);
+    const text = tabs.storages[0].getItem();
+    tabs.notify();
+    tabs.sync(0);
+    expect(tabs.storages[0].getItem()).toBe(text);
+    expect(tabs.stored().view.exchanges.map(({ messages }) => messages[0]?.parts)).toEqual([
+      [{ type: 'text', text: 'new' }],
+    ]);
   });
 });
 
