@@ -60,7 +60,10 @@ export interface ConversationAgent {
    * ignore their notifier. Absent if that notifier is enough.
    */
   stop?(id: string): Observable<never>;
-  /** Emits the runs of the person that wait, of all conversations. Absent if there is no list. */
+  /**
+   * Emits the runs of the person that wait, of all conversations. Absent if there is no list: the conversation does not
+   * see then what other devices answer, and that the time of a question is over.
+   */
   waiting?(): Observable<readonly WaitingRun[]>;
   /** Returns the address at which the server has a file of a run. Absent if it has none: files are stored here. */
   readonly fileAddress?: ((file: RunFile) => string) | undefined;

@@ -37,6 +37,12 @@ export interface Exchange {
   readonly answers?: CallAnswers | undefined;
 }
 
+/**
+ * Whether the request under way continues a run that has waited, with answers or without any (another device has
+ * answered, or the time is over). Otherwise it sends the prompt, or has begun.
+ */
+export const isResumed = ({ base, hasBegun }: Exchange): boolean => base?.status === 'waiting' && !hasBegun;
+
 /** An exchange as a UI shows it: the prompt, then the answer. */
 export interface ExchangeView extends View {
   readonly id: string;

@@ -6,7 +6,7 @@ import type { RunOptions } from '../agent/runOptions.js';
 import { followingId } from '../transport/randomId.js';
 import type { QueuedPrompt, WhenBusy } from './commandQueue.js';
 import type { ConversationAgent } from './conversationAgent.js';
-import type { Exchange } from './exchange.js';
+import { isResumed, type Exchange } from './exchange.js';
 import { earlierRun, historyOf, isLost, lostOf, type Exchanges } from './exchanges.js';
 import { createFollow } from './followRun.js';
 import { createJoins } from './joinRuns.js';
@@ -76,9 +76,9 @@ export function createExchangeRuns(
   const continueExchange = (id: string, stop: Observable<void>): Observable<unknown> =>
     defer(() => {
       const exchange = exchanges.get(id);
-      const { base, hasBegun, view, run, stopping } = exchange;
+      const { base, hasBegun, view, stopping } = exchange;
       if (base && stopping) {
-        update(id, { ...stoppedChange(view), lost: { run, base } });
+        update(id, { ...stoppedChange(view), lost: { run: stopping, base } });
         return EMPTY;
       }
       if (!base) {
@@ -86,7 +86,7 @@ export function createExchangeRuns(
         return waitingRuns.wait(id, stop, true);
       }
       if (!agent.join || hasBegun) return joins.join(exchange, stop);
-      return exchange.answers ? waitingRuns.resume({ ...exchange, view: base }, stop) : start(exchange, stop);
+      return isResumed(exchange) ? waitingRuns.resume({ ...exchange, view: base }, stop) : start(exchange, stop);
     });
 
   function update(id: string, change: Partial<Exchange>): void {

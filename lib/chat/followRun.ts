@@ -62,7 +62,8 @@ export function createFollow(
           // The answers were given to the run before this one.
           const isNext = change.hasBegun && !change.run && run !== exchange().run;
           const isNew = change.lost && !exchange().lost;
-          update(id, { ...change, ...(isNext ? { run, answers: undefined } : {}) });
+          const isBefore = 'base' in change && run !== exchange().run; // the run that has waited has begun
+          update(id, { ...change, ...(isBefore && { hasBegun: true }), ...(isNext && { run, answers: undefined }) });
           if (change.hasBegun) onBegin();
           if (isNew) unsettled.added(id);
         }),

@@ -1,6 +1,6 @@
 import { hash } from '../core/hash.js';
 import type { QueuedPrompt } from './commandQueue.js';
-import type { Exchange } from './exchange.js';
+import { isResumed, type Exchange } from './exchange.js';
 import { areParentsFirst, savedConversation, unsent, type SavedConversation } from './savedConversation.js';
 
 /** Hashes of the exchanges by id, `QUEUED` for prompts that wait, the selected exchange under `SELECTED`. */
@@ -112,7 +112,8 @@ function isFurther(a: Exchange, b: Exchange): boolean {
 const runNumber = ({ run }: Exchange): number => Number.parseInt(run.slice(-8), 16);
 
 /** A run that could not be reached is behind one that waits at the service. */
-function stageOf({ base, answers, view: { status } }: Exchange): number {
-  if (base) return answers ? 3 : 0;
-  return { failed: 1, waiting: 2, runningTools: 2 }[status as string] ?? 4;
+function stageOf(exchange: Exchange): number {
+  const { base, answers, view } = exchange;
+  if (base) return answers || isResumed(exchange) ? 3 : 0;
+  return { failed: 1, waiting: 2, runningTools: 2 }[view.status as string] ?? 4;
 }

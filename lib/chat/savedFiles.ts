@@ -2,7 +2,7 @@ import { identity } from 'rxjs';
 import type { FilePart } from '../core/message.js';
 import type { View } from '../operators/view/view.js';
 import { filesIn, type RunFile } from '../transport/runFiles.js';
-import type { Exchange } from './exchange.js';
+import { isResumed, type Exchange } from './exchange.js';
 
 /** A place is a number among the files of the exchange. */
 type Place = Pick<FilePart, 'type'> & { readonly place?: number };
@@ -11,13 +11,14 @@ type Place = Pick<FilePart, 'type'> & { readonly place?: number };
 export function packFiles(exchange: Exchange, addressOf: ((file: RunFile) => string) | undefined): Exchange {
   const files = filesOf(exchange);
   if (files.length === 0) return exchange;
-  const { run, view, hasBegun, answers } = exchange;
+  const { run, view, hasBegun } = exchange;
+  const isSent = hasBegun === true || isResumed(exchange);
   let count = 0;
   const pack = (file: FilePart): FilePart => {
     const index = count++;
     if (file.data === undefined) return file;
     const { data: _, url: __, ...others } = file;
-    if (addressOf && (hasBegun === true || answers)) return { ...others, url: addressOf({ run, index }) };
+    if (addressOf && isSent) return { ...others, url: addressOf({ run, index }) };
     return view.error?.['status'] === 413 ? { ...others, data: '' } : file;
   };
   const toPlace = (file: FilePart): FilePart => {

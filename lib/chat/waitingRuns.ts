@@ -55,7 +55,7 @@ export function createWaitingRuns(
   unsettled: UnsettledRuns,
 ) {
   const answers = new Subject<void>();
-  /** The questions whose time is over here. Once each: the clock of the service may be behind. */
+  /** The questions whose time is over here. Once each: an agent that works elsewhere may have another clock. */
   const overdue = new Set<string>();
   /** Runs in a row that wait for nothing: a service that always says so would be asked without end. */
   let waitsInVain = 0;
@@ -81,10 +81,10 @@ export function createWaitingRuns(
         return lock.hasWaited || (mayResume && openCalls(exchange).length === 0);
       }),
     );
+    const over = timeIsOver(() => exchanges.get(id), overdue);
     const continued = merge(
       answered,
-      timeIsOver(() => exchanges.get(id), overdue),
-      answeredElsewhere(agent, () => exchanges.get(id).run, isSaved),
+      waitsNoMore(agent, () => exchanges.get(id).run, over, isSaved),
     ).pipe(map(() => resume(exchanges.get(id), stop, () => lock.release())));
     const locked = tools && callsOfPage(id).length > 0 ? lockCalls(tools, agent, exchanges.get(id).run, stop) : EMPTY;
     const executed = locked.pipe(
@@ -151,7 +151,7 @@ const lockCalls = (
   stop: Observable<void>,
 ): Observable<TabLock> => (agent.join ? tools.lock(run).pipe(take(1), takeUntil(stop)) : of(noLock));
 
-/** Emits when the time of a question is over: the run goes on without its answer. */
+/** Emits when the time of a question is over, by the clock of the page. */
 const timeIsOver = (exchange: () => Exchange, overdue: Set<string>): Observable<unknown> =>
   defer(() => {
     const questions = openCalls(exchange()).filter((call) => !overdue.has(call.id));
@@ -165,15 +165,22 @@ const timeIsOver = (exchange: () => Exchange, overdue: Set<string>): Observable<
   });
 
 /**
- * Emits when a run waits no more: another part of the page has answered, or it does not wait at the service, which is
- * asked when a person comes back to the page, and at intervals.
+ * Emits when a run goes on without an answer of this conversation: another part of the page has answered, it does not
+ * wait at the service, or the time of a question is over. A service, whose clock may differ, is asked: when the time is
+ * over here, when a person comes back to the page, and at intervals.
  */
-function answeredElsewhere(agent: ConversationAgent, run: () => string, isSaved: boolean): Observable<unknown> {
+function waitsNoMore(
+  agent: ConversationAgent,
+  run: () => string,
+  over: Observable<unknown>,
+  isSaved: boolean,
+): Observable<unknown> {
+  if (!agent.join) return over;
   const here = resumedRuns.pipe(filter((id) => id === run()));
   if (!agent.waiting) return here;
-  const looked = merge(awake(), interval(LOOK_AGAIN), isSaved ? [0] : []).pipe(
+  const looked = merge(awake(), interval(LOOK_AGAIN), over, isSaved ? [0] : []).pipe(
     switchMap(() => defer(() => agent.waiting?.() ?? EMPTY).pipe(catchError(() => EMPTY))), // the next look may work
-    filter((runs) => runs.every(({ id }) => id !== run())),
+    filter((runs) => runs.every(({ id, isOver }) => id !== run() || isOver)),
   );
   return merge(here, looked);
 }

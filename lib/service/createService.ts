@@ -1,6 +1,6 @@
-import { asyncScheduler, catchError, concatMap, defer, EMPTY, filter, map, type Observable } from 'rxjs';
+import { catchError, concatMap, defer, EMPTY, filter, map, type Observable } from 'rxjs';
 import { ConfigurationError } from '../core/errors.js';
-import type { CallAnswers, WaitingCall } from '../core/approval.js';
+import type { CallAnswers } from '../core/approval.js';
 import type { RunResult } from '../core/event.js';
 import { messagesOf, type Input } from '../core/input.js';
 import { isUnguessable } from '../transport/randomId.js';
@@ -13,7 +13,7 @@ import type { RunRecord } from './ports/runStore.js';
 import { allPages } from './runs/allPages.js';
 import { answerRun, openRun, type OpenedRun } from './runs/openRun.js';
 import { waitingIn } from './runs/liveAnswers.js';
-import { withWaiting } from './runs/waitingRuns.js';
+import { hasExpired, withWaiting } from './runs/waitingRuns.js';
 import { shareRun } from './runs/shareRun.js';
 import type { SharedRun } from './runs/sharedRun.js';
 import type { ServedAgent, ServiceOptions } from './serviceOptions.js';
@@ -71,7 +71,6 @@ class KernelService<C> extends Kernel<C> implements Service<C> {
   }
 
   continueExpired(query: RunQuery, contextOf: (run: ListedRecord<RunRecord>) => C): Observable<SharedRun> {
-    const isOver = ({ question }: WaitingCall) => (question?.expires ?? Infinity) <= asyncScheduler.now();
     const report = (thrown: unknown) => {
       this.onError(thrown); // the next look may work
       return EMPTY;
@@ -81,7 +80,7 @@ class KernelService<C> extends Kernel<C> implements Service<C> {
         if (thrown instanceof ConfigurationError) throw thrown;
         return report(thrown);
       }),
-      filter(({ id, waiting = [] }) => isUnguessable(id) && waiting.some(isOver)),
+      filter(({ id, waiting = [] }) => isUnguessable(id) && hasExpired(waiting)),
       concatMap((run) => defer(() => this.answer(run.id, {}, { context: contextOf(run) })).pipe(catchError(report))),
     );
   }

@@ -9,6 +9,8 @@ export interface WaitingRun {
   readonly updated: number;
   /** What it waits for, also inside of inner runs. */
   readonly waiting: readonly WaitingCall[];
+  /** Set if the time of a question is over, by the clock of the service: the run goes on without its answer. */
+  readonly isOver?: true;
 }
 
 export interface WaitingPage {

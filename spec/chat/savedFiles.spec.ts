@@ -3,9 +3,11 @@ import { filter, firstValueFrom, Subscription } from 'rxjs';
 import { createAgent } from '../../lib/agent/createAgent.js';
 import { conversation, remoteAgent } from '../../lib/chat/index.js';
 import type { Conversation } from '../../lib/chat/index.js';
+import { packFiles } from '../../lib/chat/savedFiles.js';
 import { filePart, userMessage } from '../../lib/core/message.js';
 import { agentHandler } from '../../lib/service/http/agentHandler.js';
 import { scriptedModel } from '../../lib/testing/index.js';
+import { emptyView } from '../../lib/operators/view/view.js';
 import { filesIn } from '../../lib/transport/runFiles.js';
 import { shutDown } from '../support/services.js';
 
@@ -89,6 +91,18 @@ describe('The files of a conversation', () => {
     expect(new Uint8Array(await (await get(drawingAt)).arrayBuffer())).toEqual(new Uint8Array(30_000).fill(9));
     expect((await get(photoAt, 'eve')).status).toBe(404);
     expect((await get(`${photoAt}7`)).status).toBe(404);
+  });
+
+  it.each([
+    ['stored while a prompt is sent', { base: emptyView }, false],
+    ['addresses when its run has begun', { base: emptyView, hasBegun: true }, true],
+    ['addresses while its run is resumed', { base: { ...emptyView, status: 'waiting' as const } }, true],
+  ])('are %s', (_, state, isAddress) => {
+    const packed = packFiles(
+      { id: 'e', run: 'r', input: [prompt], messages: [], view: emptyView, ...state },
+      ({ run, index }) => `${run}.${index}`,
+    );
+    expect(filesIn(packed.input)[0]?.url).toBe(isAddress ? 'r.0' : undefined);
   });
 
   it('that are not Base64 are not there', async () => {

@@ -1,4 +1,5 @@
-import { bufferCount, concatMap, filter, forkJoin, from, map, toArray, type Observable } from 'rxjs';
+import { asyncScheduler, bufferCount, concatMap, filter, forkJoin, from, map, toArray, type Observable } from 'rxjs';
+import type { WaitingCall } from '../../core/approval.js';
 import { omitUndefined } from '../../core/json/json.js';
 import { isUnguessable } from '../../transport/randomId.js';
 import type { WaitingPage, WaitingRun } from '../../transport/waitingRun.js';
@@ -36,12 +37,17 @@ export const waitingPage = (store: RunStore, owner: string, cursor?: string): Ob
     ),
   );
 
+/** Whether the time of a question is over. */
+export const hasExpired = (waiting: readonly WaitingCall[]): boolean =>
+  waiting.some(({ question }) => (question?.expires ?? Infinity) <= asyncScheduler.now());
+
 function publicRun(stored: StoredRun): WaitingRun {
   const { id, updated, input } = stored.record;
   const texts = input.flatMap(({ parts }) => parts.map((part) => (part.type === 'text' ? part.text : '')));
-  const waiting = waitingIn(stored.record).map(({ id: call, name, arguments: args, details, question, path }) => ({
+  const calls = waitingIn(stored.record);
+  const waiting = calls.map(({ id: call, name, arguments: args, details, question, path }) => ({
     ...{ id: call, name, arguments: args },
     ...omitUndefined({ details, question, path }),
   }));
-  return { id, title: titleFrom(texts.join('\n')), updated, waiting };
+  return { id, title: titleFrom(texts.join('\n')), updated, waiting, ...(hasExpired(calls) && { isOver: true }) };
 }
