@@ -14,18 +14,21 @@ import {
   tap,
 } from 'rxjs';
 import type { Observable } from 'rxjs';
-import { commonMarks, marksOf, mergeSaved, type Marks } from './mergeSaved.js';
-import { isOfLaterRelease, isSavedConversation, unreadableConversation } from './savedConversation.js';
+import { copyStore } from './copyStore.js';
+import { commonMarks, isReduced, marksOf, mergeSaved, type Marks } from './mergeSaved.js';
+import { isOfLaterRelease, isSavedConversation } from './savedConversation.js';
 import type { SavedConversation } from './savedConversation.js';
-import { storeSaved } from './smallerSaved.js';
 import { lockTab } from './tabLock.js';
-import { isRecord, tryParseJson } from '../core/json/json.js';
+import { tryParseJson } from '../core/json/json.js';
 import type { ChatSummary } from '../transport/chatSummary.js';
 import type { OpenedChat, RemoteChats } from './remoteChats.js';
 
 /** The copies of chats in a browser. */
 export interface ChatCopies {
-  /** The copy of a chat, for the option `saved` of `conversation`; null if there is none. */
+  /**
+   * The copy of a chat, for the option `saved` of `conversation`; null if there is none. What the storage has no room
+   * for is in it, too, as long as the page is open.
+   */
   read(id: string): string | null;
   /**
    * Whether the service has something that this browser does not have: there is no copy, it cannot be read, or it is an
@@ -82,36 +85,23 @@ export function chatCopies(
   storage: Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>,
   keyOf: (id: string) => string = (id) => id,
 ): ChatCopies {
-  const versionKey = (id: string) => `${keyOf(id)} version`;
-  const read = (id: string) => storage.getItem(keyOf(id));
-  const commonOf = (id: string): Common | undefined => {
-    const common = tryParseJson(storage.getItem(versionKey(id)) ?? '');
-    return isRecord(common) && isRecord(common['marks']) ? (common as unknown as Common) : undefined;
-  };
-  const savedOf = (id: string): SavedConversation | undefined => {
-    const copy: unknown = tryParseJson(read(id) ?? '');
-    if (isOfLaterRelease(copy)) throw unreadableConversation(copy);
-    return isSavedConversation(copy) ? copy : undefined;
-  };
+  const store = copyStore(storage, keyOf);
   const storeCommon = ({ id, version, saved }: OpenedChat): void => {
-    const copy = savedOf(id);
+    const copy = store.saved(id);
     if (!copy) return;
     const own = marksOf(copy);
-    const marks = commonMarks(commonOf(id)?.marks ?? {}, marksOf(saved), own);
+    const marks = commonMarks(store.common(id)?.marks ?? {}, marksOf(saved), own);
     const isBehind = !isSameMarks(marksOf(mergeSaved(saved, marks, copy)), own);
-    try {
-      storage.setItem(versionKey(id), JSON.stringify({ version, marks, isBehind } satisfies Common));
-    } catch {
-      // The storage is full. What they had in common before is still right, and compares more.
-    }
+    store.setCommon(id, { version, marks, isBehind }, copy);
   };
   const write = (id: string, changed$: Observable<unknown>): Observable<OpenedChat> =>
     defer(() => {
-      const [common, copy] = [commonOf(id), savedOf(id)];
+      const [common, copy] = [store.common(id), store.saved(id)];
       const copy$ = changed$.pipe(
+        tap((changed) => isSavedConversation(changed) && store.hold(id, changed)),
         startWith(undefined),
         observeOn(asapScheduler), // after the write of this change
-        map((changed) => (isSavedConversation(changed) ? changed : savedOf(id))),
+        map((changed) => (isSavedConversation(changed) ? changed : store.saved(id))),
         filter((changed) => changed !== undefined),
       );
       if (!common) return chats.keep({ saved$: copy$ }, { id });
@@ -127,19 +117,20 @@ export function chatCopies(
       );
     }).pipe(tap(storeCommon));
   return {
-    read,
+    read: store.read,
     isOld({ id, version }) {
-      const copy: unknown = tryParseJson(read(id) ?? '');
+      const copy: unknown = tryParseJson(store.read(id) ?? '');
       if (!isSavedConversation(copy) && !isOfLaterRelease(copy)) return true;
-      const common = commonOf(id);
-      return common !== undefined && (common.isBehind || common.version < version);
+      const common = store.common(id);
+      if (!common) return isSavedConversation(copy) && copy.exchanges.some(isReduced);
+      return common.isBehind || common.version < version;
     },
     fetch: (id) =>
       chats.open(id).pipe(
         map((opened) => {
-          const copy = savedOf(id);
-          const saved = copy ? mergeSaved(opened.saved, commonOf(id)?.marks ?? {}, copy) : opened.saved;
-          storeSaved(storage, keyOf(id), saved);
+          const copy = store.saved(id);
+          const saved = copy ? mergeSaved(opened.saved, store.common(id)?.marks ?? {}, copy) : opened.saved;
+          store.write(id, saved);
           storeCommon(opened);
           return { ...opened, saved };
         }),
@@ -148,25 +139,14 @@ export function chatCopies(
       lockTab(id).pipe(switchMap((lock) => write(id, changed$).pipe(finalize(() => lock.release())))),
     restore: (id) =>
       defer(() => {
-        const copy = savedOf(id);
+        const copy = store.saved(id);
         return copy ? chats.restore(id, copy) : EMPTY;
       }).pipe(tap(storeCommon)),
-    remove(id) {
-      storage.removeItem(keyOf(id));
-      storage.removeItem(versionKey(id));
-    },
+    remove: (id) => store.remove(id),
   };
 }
 
 type Known = Pick<OpenedChat, 'id' | 'version' | 'saved'>;
-
-/** What the copy and the service had in common. It is stored, so that a reload knows which of them has changed. */
-interface Common {
-  readonly version: number;
-  readonly marks: Marks;
-  /** The service had something that the copy lacks. */
-  readonly isBehind: boolean;
-}
 
 const isSameMarks = (a: Marks, b: Marks): boolean => {
   const keys = Object.keys(a);

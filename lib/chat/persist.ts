@@ -6,7 +6,7 @@ import { leaveWrites, takeWrites } from './ownWrites.js';
 import { storageChanges } from './savedElsewhere.js';
 import { isOfLaterRelease, isSavedConversation, unreadableConversation } from './savedConversation.js';
 import type { SavedConversation } from './savedConversation.js';
-import { storeSaved, type ReportError } from './smallerSaved.js';
+import { isUnstored, storeSaved, type ReportError } from './smallerSaved.js';
 import { reportRejection } from '../core/reportUnhandled.js';
 
 /**
@@ -56,7 +56,7 @@ export function persist(
       const numbered = own.number(merged);
       const kept = storeSaved(storage, key, numbered, onError, before);
       if (kept) own.begin(kept, marksOf(after));
-      return { ...numbered, writes: (kept ?? numbered).writes };
+      return kept === before && !isUnstored(numbered) ? (before ?? numbered) : numbered;
     };
     return mergeStreams(
       chat.saved$.pipe(skip(1)), // the state at the start

@@ -37,7 +37,7 @@ export function savedElsewhere(
   return storageChanges(key).pipe(
     observeOn(asapScheduler), // after `persist` has written again what was overwritten
     switchMap(() => pageCallsEnded(chat, tools)),
-    map(() => savedWithOwn(storage.getItem(key), chat)),
+    map(() => savedWithOwn(storage.getItem(key), chat.save())),
   );
 }
 
@@ -61,10 +61,9 @@ const executes = (chat: Conversation, tools: PageTools | undefined): boolean =>
     .save()
     .exchanges.some(({ view }) => callsOf(view).some((call) => call.status === 'running' && isForPage(call, tools)));
 
-/** A stored value, with what a full storage has left out of it, and a conversation with the same key still has. */
-export function savedWithOwn<T extends ConversationOptions['saved']>(value: T, chat: Conversation | undefined) {
+/** A stored value, with what a full storage has left out of it, and the page still has under the same key. */
+export function savedWithOwn<T extends ConversationOptions['saved']>(value: T, own: SavedConversation | undefined) {
   const stored = tryParseJson(typeof value === 'string' ? value : '');
-  if (!chat || !isSavedConversation(stored) || !stored.exchanges.some(isReduced)) return value;
-  const own = chat.save();
-  return mergeSaved(stored, marksOf(own), own);
+  const isWhole = !own || !isSavedConversation(stored) || !stored.exchanges.some(isReduced);
+  return isWhole ? value : mergeSaved(stored, marksOf(own), own);
 }

@@ -38,9 +38,14 @@ const withoutCheckpoint = ({ checkpoint, ...exchange }: Exchange): Exchange =>
     ? { ...exchange, base: exchange.view, hasBegun: true, answers: undefined }
     : exchange;
 
+/** The values that are not stored as they are, but smaller or not at all. */
+const unstored = /* @__PURE__ */ new WeakSet<SavedConversation>();
+
+export const isUnstored = (saved: SavedConversation): boolean => unstored.has(saved);
+
 /**
- * Returns what there was room for; undefined if there was none. What the storage throws is reported. Nothing is written,
- * and no other tab is told, if `before` is stored and has the same content.
+ * Returns what there was room for; undefined if there was none. What the storage throws is reported. If `before` is
+ * stored and has the same content, nothing is written, and no other tab is told.
  */
 export function storeSaved(
   storage: Pick<Storage, 'setItem'>,
@@ -56,7 +61,9 @@ export function storeSaved(
       storage.setItem(key, JSON.stringify(version));
       return version;
     } catch (thrown) {
-      if (version === saved) reportRejection(onError?.(thrown)); // the next versions are smaller
+      if (version !== saved) continue; // the next versions are smaller
+      unstored.add(saved);
+      reportRejection(onError?.(thrown));
     }
   }
   return undefined;

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 import { filter, firstValueFrom, Subject, toArray } from 'rxjs';
 import { createAgent } from '../../lib/agent/createAgent.js';
 import { chatCopies, conversation, persist, remoteChats } from '../../lib/chat/index.js';
@@ -9,7 +9,10 @@ import { smallerSaved } from '../../lib/chat/smallerSaved.js';
 import { tryParseJson } from '../../lib/core/json/json.js';
 import { filePart, userMessage } from '../../lib/core/message.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
+import type { AgentHandler } from '../../lib/service/service.js';
+import { createChatService } from '../support/chats.js';
 import { observe } from '../support/observe.js';
+import { shutDown } from '../support/services.js';
 import { anyTool } from '../support/toolCalls.js';
 
 const photo = (text: string) => userMessage([{ type: 'text', text }, filePart(new Uint8Array(30_000), 'image/png')]);
@@ -28,6 +31,9 @@ function limitedStorage(quota: number) {
     removeItem: (key: string) => void texts.delete(key),
   };
 }
+
+const handlers: AgentHandler[] = [];
+afterEach(() => handlers.splice(0).forEach(shutDown));
 
 const read = (text: string | null): SavedConversation | undefined => {
   const saved = tryParseJson(text ?? '');
@@ -163,6 +169,63 @@ describe('remoteChats: a chat that is too large', () => {
     await kept;
     expect(promptsOf(writes.at(-1))).toBe('a b+ c');
     expect(promptsOf(read(storage.getItem(id)))).not.toContain('+');
+  });
+  /** A chat of three exchanges at a service, and a browser whose storage has no room for texts that are longer. */
+  async function secondDevice(quota: number) {
+    const { handler } = createChatService();
+    handlers.push(handler);
+    const service: typeof fetch = (url, init) => handler(new Request(url, init));
+    const chats = remoteChats('http://service.test/', { fetch: service, headers: { authorization: 'ann' } });
+    const id = crypto.randomUUID();
+    const chat = chatOf();
+    for (const prompt of ['a', photo('b'), 'c']) chat.send(prompt);
+    const { version } = await firstValueFrom(chats.keep(chat, { id }));
+    const storage = limitedStorage(quota);
+    return { id, version, storage, copies: chatCopies(chats, storage), again: () => chatCopies(chats, storage) };
+  }
+
+  it.each([
+    ['room for all', 10_000_000],
+    ['no room for a file', 20_000],
+    ['room for one exchange', 1500],
+    ['room for a version only', 300],
+    ['no room', 0],
+  ])('chatCopies.fetch reads a chat wholly, with a storage that has %s', async (_, quota) => {
+    const { id, version, copies, again } = await secondDevice(quota);
+    await firstValueFrom(copies.fetch(id));
+    expect(promptsOf(read(copies.read(id)))).toBe('a b+ c');
+    expect(copies.isOld({ id, version })).toBe(false); // a page would read it again and again
+    expect(copies.isOld({ id, version: version + 1 })).toBe(true);
+    expect(again().isOld({ id, version })).toBe(quota < 100_000); // after a reload
+    copies.remove(id);
+    expect(copies.read(id)).toBe(null);
+  });
+
+  it.each([
+    ['what the page has stored last', 'a b+ c d+'],
+    ['a removal by another tab', ''],
+    ['what another tab has added', 'a b+ c e'],
+  ])('chatCopies.read has %s', async (name, prompts) => {
+    const { id, storage, copies } = await secondDevice(20_000);
+    const { saved } = await firstValueFrom(copies.fetch(id));
+    const chat = conversation(createAgent({ model: scriptedModel(() => 'An answer.') }), { saved });
+    observe(chat.view$);
+    if (name.startsWith('what the page')) {
+      copies
+        .keep(id, persist(chat, storage, id))
+        .subscribe()
+        .add(chat.view$.subscribe());
+      chat.send(photo('d'));
+    } else if (name.startsWith('a removal')) storage.removeItem(id);
+    else {
+      const tab = conversation(createAgent({ model: scriptedModel(() => 'An answer.') }), {
+        saved: storage.getItem(id),
+      });
+      observe(tab.view$);
+      tab.send('e');
+      storage.setItem(id, JSON.stringify(tab.save()));
+    }
+    expect(promptsOf(read(copies.read(id)))).toBe(prompts);
   });
 });
 

@@ -11,7 +11,6 @@ export interface IndexState {
 }
 
 export interface ChatIndex {
-  readonly storage: ConversationStorage;
   readonly state: Signal<IndexState>;
   see(id: string, updated?: number): void;
   /** In the first list of a browser, no chat is unread. */
@@ -21,36 +20,39 @@ export interface ChatIndex {
 }
 
 export function createChatIndex(
-  page: ConversationStorage | undefined,
+  storage: ConversationStorage,
   { key, source, end }: Omit<ReturnType<typeof injectSession>, 'guard'>,
   report: (thrown: unknown) => void,
 ): ChatIndex {
-  const storage = page ?? memory();
   const read = (): IndexState => {
     const name = key();
     const stored = name === undefined ? undefined : tryParseJson(storage.getItem(name) ?? '');
     return isRecord(stored) && isRecord(stored['seen']) ? (stored as unknown as IndexState) : { seen: {} };
   };
   const state = linkedSignal({ source, computation: read });
+  let isStored = true;
+  /** Other tabs write it, too. If there was no room, only this page has it. */
+  const latest = () => untracked(isStored ? read : state);
   const write = (change: IndexState): void =>
     untracked(() => {
       state.set(change);
       const name = key();
       try {
         if (name !== undefined) storage.setItem(name, JSON.stringify(change));
+        isStored = true;
       } catch (thrown) {
+        isStored = false;
         report(thrown);
       }
     });
   return {
-    storage,
     state,
     see(id, updated) {
-      const before = untracked(read); // other tabs write it, too
+      const before = latest();
       write({ ...before, open: id, seen: { ...before.seen, [id]: updated ?? before.seen[id] ?? 0 } });
     },
     begin(chats) {
-      const before = untracked(read);
+      const before = latest();
       if (before.isListed) return;
       const seen = Object.fromEntries(chats.map(({ id, updated }) => [id, updated]));
       write({ ...before, seen, isListed: true });
@@ -60,15 +62,5 @@ export function createChatIndex(
       if (name !== undefined) storage.removeItem(name);
       end();
     },
-  };
-}
-
-/** The storage of a browser that forbids one, and of a server. */
-function memory(): ConversationStorage {
-  const texts = new Map<string, string>();
-  return {
-    getItem: (key) => texts.get(key) ?? null,
-    setItem: (key, text) => void texts.set(key, text),
-    removeItem: (key) => void texts.delete(key),
   };
 }

@@ -1,8 +1,8 @@
 import { computed, ErrorHandler, inject, linkedSignal, NgZone, PLATFORM_ID, untracked } from '@angular/core';
 import type { Signal, WritableSignal } from '@angular/core';
 import { takeUntilDestroyed, toObservable } from '@angular/core/rxjs-interop';
-import { catchError, defer, EMPTY, endWith, expand, filter, fromEvent, map, merge, of } from 'rxjs';
-import { race, reduce, retry, Subject, switchMap, throwError, timer, type Observable } from 'rxjs';
+import { catchError, defer, EMPTY, endWith, expand, filter, finalize, fromEvent, map, merge, of, race } from 'rxjs';
+import { reduce, retry, Subject, Subscription, switchMap, throwError, timer, type Observable } from 'rxjs';
 import { HttpError } from '../../core/errors.js';
 import { requireNumber } from '../../core/options.js';
 import type { ChatSummary } from '../../transport/chatSummary.js';
@@ -13,7 +13,8 @@ import type { ExchangeView } from '../exchange.js';
 import type { RemoteChats } from '../remoteChats.js';
 import { readSaved, type SavedConversation } from '../savedConversation.js';
 import { createChatIndex, type ChatIndex, type IndexState } from './chatIndex.js';
-import { createInjected, type InjectConversationOptions, type InjectedConversation } from './injectConversation.js';
+import { createInjected, type ChatHooks } from './injectConversation.js';
+import type { InjectConversationOptions, InjectedConversation } from './injectConversation.js';
 import { injectPageStorage } from './pageStorage.js';
 import { injectUserKey } from './provideAgent.js';
 import { readList } from './readList.js';
@@ -50,7 +51,10 @@ export interface InjectedChats {
   readonly deleted: Signal<readonly Pick<ChatEntry, 'id' | 'title'>[]>;
   /** Why the last request for the chats has failed. Undefined after one that succeeds. */
   readonly error: Signal<unknown>;
-  /** Shows a chat. Default: a new one. */
+  /**
+   * Shows a chat, when it has been read. The next command ends this: another chat, a prompt in the shown one. Default:
+   * a new one.
+   */
   open(id?: string): void;
   rename(id: string, title: string): void;
   /** Deletes a chat on all devices, with its runs. */
@@ -103,14 +107,22 @@ export function injectChats({ chats: remote, refresh = 30_000, ...settings }: In
   const shown = linkedSignal({ source, computation: () => ({ id: untracked(index.state).open ?? randomId() }) });
   const list = linkedSignal<unknown, List>({ source, computation: () => ({ listed: [], deleted: [] }) });
   const stored = new Subject<readonly [key: string, saved: SavedConversation]>();
-  const current = createInjected({ ...settings, key: () => copyKey(shown().id) }, (...saved) => stored.next(saved));
+  const opening = linkedSignal<unknown, Opening>({ source, computation: () => ({ work: Subscription.EMPTY }) });
+  const copies = chatCopies(chats, page.storage, keyOf);
+  const shownId = () => untracked(shown).id;
+  const hooks: ChatHooks = {
+    copy: { getItem: () => copies.read(shownId()), removeItem: () => copies.remove(shownId()) },
+    onStored: (...saved) => stored.next(saved),
+    onCommand: () => untracked(opening).work.unsubscribe(),
+  };
+  const current = createInjected({ ...settings, key: () => copyKey(shown().id) }, hooks);
   const changesOf = (id: string) =>
     merge(
       stored.pipe(switchMap(([key, saved]) => (key === keyOf(id) ? [saved] : []))),
       fromEvent<StorageEvent>(globalThis, 'storage').pipe(filter(({ key }) => key === keyOf(id))), // of another tab
     );
   const entries = computed(() => entriesOf(shown().id, list(), current.exchanges()[0], index.state().seen));
-  const state = { chats, copies: chatCopies(chats, index.storage, keyOf), index, shown, list, current, entries };
+  const state = { chats, copies, index, shown, opening, list, current, entries };
   const changed = new Subject<void>();
   const commands = createCommands(state, changed);
   if (inject(PLATFORM_ID) !== 'server') {
@@ -142,11 +154,18 @@ interface List {
   readonly error?: unknown;
 }
 
+/** The chat that is shown when it has been read. The next command of the person ends this. */
+interface Opening {
+  readonly id?: string;
+  readonly work: Subscription;
+}
+
 interface State extends Pick<InjectedChats, 'entries' | 'current'> {
   readonly chats: RemoteChats;
   readonly copies: ChatCopies;
   readonly index: ChatIndex;
   readonly shown: WritableSignal<{ readonly id: string }>;
+  readonly opening: WritableSignal<Opening>;
   readonly list: WritableSignal<List>;
 }
 
@@ -167,7 +186,8 @@ function entriesOf(
   });
 }
 
-function createCommands({ chats, copies, index, shown, list, current, entries }: State, changed: Subject<void>) {
+function createCommands(state: State, changed: Subject<void>) {
+  const { chats, copies, index, shown, opening, list, current, entries } = state;
   const undo = new Map<string, SavedConversation>();
   const update = (change: Partial<List>) => list.update((before) => ({ ...before, ...change }));
   const fail = (error: unknown) => update({ error });
@@ -177,10 +197,12 @@ function createCommands({ chats, copies, index, shown, list, current, entries }:
     index.see(id, find(id)?.updated);
     shown.set({ id });
   };
+  const stay = (): void => untracked(opening).work.unsubscribe();
   const open = (id: string): void => {
+    stay();
     const chat = find(id);
     if (!chat || !copies.isOld(chat)) show(id);
-    else act(copies.fetch(id), () => show(id));
+    else opening.set({ id, work: copies.fetch(id).subscribe({ next: () => show(id), error: fail }) });
   };
   const remember = (id: string, saved: SavedConversation): void => {
     if (untracked(list).deleted.some((chat) => chat.id === id)) return;
@@ -195,9 +217,10 @@ function createCommands({ chats, copies, index, shown, list, current, entries }:
     fail,
     lose: (id: string) => remember(id, readSaved(copies.read(id))),
     ofPerson: {
-      open: (id?: string) => (id === undefined ? show(randomId()) : open(id)),
+      open: (id: string = randomId()) => open(id),
       rename: (id: string, title: string) => act(chats.rename(id, title), () => changed.next()),
       delete(id: string): void {
+        if (untracked(opening).id === id) stay();
         const { savedError, ...copy } = readSaved(copies.read(id) ?? '');
         const saved$ = savedError ? chats.open(id).pipe(map(({ saved }) => saved)) : of(copy);
         act(saved$.pipe(switchMap((saved) => chats.delete(id).pipe(endWith(saved)))), (saved) => {
@@ -209,15 +232,21 @@ function createCommands({ chats, copies, index, shown, list, current, entries }:
       restore(id: string): void {
         const saved = undo.get(id);
         if (!saved || !untracked(list).deleted.some((chat) => chat.id === id)) return;
-        act(chats.restore(id, saved).pipe(switchMap(() => copies.fetch(id))), () => {
+        stay();
+        const work = new Subscription();
+        opening.set({ id, work });
+        const restored$ = chats.restore(id, saved).pipe(switchMap(() => copies.fetch(id)));
+        act(restored$.pipe(finalize(() => work.unsubscribe())), () => {
           update({ deleted: untracked(list).deleted.filter((chat) => chat.id !== id) });
-          show(id);
+          changed.next();
+          if (!work.closed) show(id);
         });
       },
       clear(): void {
-        const ids = [untracked(shown).id, ...Object.keys(untracked(index.state).seen)];
+        stay();
+        const listed = untracked(list).listed.map(({ id }) => id);
         current.clear();
-        for (const id of ids) copies.remove(id);
+        for (const id of [...Object.keys(untracked(index.state).seen), ...listed]) copies.remove(id);
         index.clear();
         undo.clear();
       },
@@ -246,7 +275,7 @@ function keepShown(id: string, { copies, index }: State, changes: Observable<unk
 }
 
 const followList =
-  ({ chats, copies, index, shown, current }: State, refresh: number, { open, update, fail, lose }: Commands) =>
+  ({ chats, copies, index, shown, opening, current }: State, refresh: number, { open, update, fail, lose }: Commands) =>
   (changes: Observable<unknown>): Observable<false> => {
     const all$ = chats.list().pipe(
       expand(({ next }) => (next === undefined ? EMPTY : chats.list(next))),
@@ -260,7 +289,7 @@ const followList =
       const chat = listed.find((other) => other.id === id);
       if (!chat && seen[id]) lose(id);
       const isOld = chat && copies.read(id) !== null && copies.isOld(chat);
-      if (isOld && !untracked(current.isBusy)) open(id);
+      if (isOld && !untracked(current.isBusy) && untracked(opening).work.closed) open(id);
     };
     const read$ = defer(() => {
       const before = untracked(index.state);

@@ -96,13 +96,15 @@ type Command = <A extends readonly unknown[]>(
 ) => (...values: A) => void;
 
 const commandOn =
-  (zone: NgZone, connect: () => Conversation | undefined): Command =>
+  (zone: NgZone, connect: () => Conversation | undefined, onCommand: () => void): Command =>
   (act) =>
   (...values) =>
     zone.runOutsideAngular(() =>
       untracked(() => {
         const chat = connect();
-        if (chat) act(chat, ...values);
+        if (!chat) return;
+        onCommand();
+        act(chat, ...values);
       }),
     );
 
@@ -120,16 +122,25 @@ const commandsOf = (command: Command) =>
     cancel: command((chat, callId) => chat.cancel(callId)),
   }) satisfies Partial<InjectedConversation>;
 
-/** `onStored` is called with the key and the value of each change that is to be stored. */
+/** What `injectChats` has to do with its conversation. */
+export interface ChatHooks {
+  /** The copy of the chat that is shown, instead of the value under the key. */
+  readonly copy?: Pick<ConversationStorage, 'getItem' | 'removeItem'>;
+  /** Called with the key and the value of each change that is to be stored. */
+  readonly onStored?: (key: string, saved: SavedConversation) => void;
+  readonly onCommand?: () => void;
+}
+
 export function createInjected(
   options: InjectConversationOptions,
-  onStored: (key: string, saved: SavedConversation) => void = noop,
+  { copy, onStored = noop, onCommand = noop }: ChatHooks = {},
 ): InjectedConversation {
   const { agent = injectAgent(), key, storage: chosen, perFrame: isPerFrame = true, ...settings } = options;
   const isServer = inject(PLATFORM_ID) === 'server';
   const errors = inject(ErrorHandler);
   const zone = inject(NgZone);
   const store = key === undefined || isServer ? undefined : injectPageStorage(chosen);
+  const stored = copy ?? store?.storage;
   const userKey = injectUserKey();
   const currentKey = () => userKey(typeof key === 'function' ? key() : key);
   let given = store ? undefined : settings.saved; // of the first user, until `clear`
@@ -144,8 +155,8 @@ export function createInjected(
   const current = computed(() => {
     revision();
     const name = currentKey();
-    const stored = store && name !== undefined ? store.storage?.getItem(name) : given;
-    const saved = savedWithOwn(stored, kept?.name === name ? kept?.chat : undefined);
+    const value = store && name !== undefined ? stored?.getItem(name) : given;
+    const saved = savedWithOwn(value, kept?.name === name ? kept?.chat.save() : undefined);
     given = kept = undefined;
     const ownAgent = whileCurrent(agent, () => untracked(currentKey) === name); // also before the effect has run
     return untracked(() => ({ name, chat: conversation(ownAgent, { ...settings, saved }) }));
@@ -166,14 +177,14 @@ export function createInjected(
       next: (view) => latest.set({ of: chat, view }),
       error: (thrown: unknown) => zone.run(() => errors.handleError(thrown)),
     });
-    if (store?.storage && name !== undefined) {
+    if (store && name !== undefined) {
       const stored$ = persist(chat, store.storage, name, { onError: store.fail });
       subscription.add(stored$.subscribe({ next: (saved) => onStored(name, saved), error: store.fail }));
     }
     return chat;
   }
 
-  const command = commandOn(zone, connect);
+  const command = commandOn(zone, connect, onCommand);
   if (!isServer)
     effect(() => {
       current();
@@ -198,7 +209,7 @@ export function createInjected(
     storageError: computed(() => store?.error()),
     ...commandsOf(command),
     clear() {
-      store?.storage?.removeItem(untracked(currentKey) ?? '');
+      if (store) stored?.removeItem(untracked(currentKey) ?? '');
       readAgain();
     },
     save: () => untracked(current).chat.save(),

@@ -1,12 +1,12 @@
-import { DestroyRef, DOCUMENT, ErrorHandler, inject, signal, type Signal } from '@angular/core';
+import { DestroyRef, DOCUMENT, ErrorHandler, inject, InjectionToken, signal, type Signal } from '@angular/core';
 import { takeUntilDestroyed } from '@angular/core/rxjs-interop';
 import { filter, fromEvent, switchMap, type Observable } from 'rxjs';
 
 export type ConversationStorage = Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>;
 
 export interface PageStorage {
-  /** Undefined on a server, and if the browser forbids it. */
-  readonly storage: ConversationStorage | undefined;
+  /** That of the browser; in a server, and if the browser forbids it, that of the application. */
+  readonly storage: ConversationStorage;
   /** The browser forbids storage, or has no room left. */
   readonly error: Signal<unknown>;
   readonly fail: (thrown: unknown) => void;
@@ -14,17 +14,30 @@ export interface PageStorage {
   onChange(isOwn: (key: string | null) => boolean, ready: () => Observable<unknown>, changed: () => void): void;
 }
 
+/** The storage of a browser that forbids one, and of a server: it ends with the application. */
+const MEMORY = new InjectionToken<ConversationStorage>('rivulet storage', {
+  factory: () => {
+    const texts = new Map<string, string>();
+    return {
+      getItem: (key) => texts.get(key) ?? null,
+      setItem: (key, text) => void texts.set(key, text),
+      removeItem: (key) => void texts.delete(key),
+    };
+  },
+});
+
 export function injectPageStorage(chosen: ConversationStorage | undefined): PageStorage {
   const destroyed = inject(DestroyRef);
   const errors = inject(ErrorHandler);
   const page = inject(DOCUMENT).defaultView;
   const error = signal<unknown>(undefined);
-  let storage = chosen;
+  let own = chosen;
   try {
-    storage ??= page?.localStorage;
+    own ??= page?.localStorage;
   } catch (thrown) {
     error.set(thrown); // SecurityError: the user has blocked the data of sites
   }
+  const storage = own ?? inject(MEMORY);
   return {
     storage,
     error,

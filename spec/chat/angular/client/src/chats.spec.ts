@@ -1,41 +1,44 @@
 import { ApplicationRef, ChangeDetectionStrategy, Component, input, signal } from '@angular/core';
 import { TestBed } from '@angular/core/testing';
 import { createAgent } from 'rivulet';
+import type { ModelRequest } from 'rivulet';
 import { injectChats, provideAgent } from 'rivulet/angular';
 import { remoteAgent, remoteChats } from 'rivulet/chat';
 import { agentHandler, keepChats, memoryStore } from 'rivulet/service';
 import { scriptedModel } from 'rivulet/testing';
-import { provide, show } from './setup';
+import { memoryStorage, provide, show } from './setup';
 
 const url = 'http://service.test/api/chat';
 
 /** A service, and what a page of a user needs for it. */
+const asked: unknown[] = [];
+let opens = 0;
 function createService(user: () => string | undefined = () => 'ann') {
-  const handler = agentHandler<string>(createAgent({ model: scriptedModel(() => 'An answer.') }), {
+  const answer = ({ messages }: ModelRequest) => {
+    const prompts = messages.filter(({ role }) => role === 'user');
+    asked.push(prompts.map(({ parts }) => parts.map((part) => ('text' in part ? part.text : '')).join('')));
+    return 'An answer.';
+  };
+  const handler = agentHandler<string>(createAgent({ model: scriptedModel(answer) }), {
     context: (request) => request.headers.get('authorization') ?? '',
     owner: (name) => name,
     chats: keepChats(memoryStore()),
   });
   const options = {
     headers: () => ({ authorization: user() ?? '' }),
-    fetch: (address: RequestInfo | URL, init?: RequestInit) => handler(new Request(address, init)),
+    fetch(address: RequestInfo | URL, init?: RequestInit) {
+      if (init?.method === 'GET' && String(address).includes('chat=')) opens += 1;
+      return handler(new Request(address, init));
+    },
     retryDelay: 1,
   };
   return { agent: remoteAgent(url, options), chats: remoteChats(url, options) };
 }
 
-const memory = () => {
-  const texts = new Map<string, string>();
-  return {
-    texts,
-    getItem: (key: string) => texts.get(key) ?? null,
-    setItem: (key: string, text: string) => void texts.set(key, text),
-    removeItem: (key: string) => void texts.delete(key),
-  };
-};
-
 let service = createService();
-let storage = memory();
+/** What a page passes: undefined for `localStorage`. */
+type PageStorage = Pick<Storage, 'getItem' | 'setItem' | 'removeItem'> | undefined;
+let storage: PageStorage;
 
 @Component({ selector: 'app-device', changeDetection: ChangeDetectionStrategy.OnPush, template: `{{ name() }}` })
 class Device {
@@ -43,8 +46,8 @@ class Device {
   readonly chats = injectChats({ chats: service.chats, agent: service.agent, storage, refresh: 30, perFrame: false });
 }
 
-async function open(own = memory()) {
-  storage = own;
+async function open(own: () => PageStorage = memoryStorage) {
+  storage = own();
   const fixture = await show(Device);
   const { chats } = fixture.componentInstance;
   return { chats, fixture, titles: () => chats.entries().map(({ title }) => title) };
@@ -105,8 +108,8 @@ describe('injectChats', () => {
     const user = signal<string | undefined>('ann');
     service = createService(user);
     TestBed.configureTestingModule({ providers: [provideAgent(service.agent, { user })] });
-    const own = memory();
-    const { chats, titles } = await open(own);
+    const own = memoryStorage();
+    const { chats, titles } = await open(() => own);
     chats.current.send('Of Ann');
     await expect.poll(() => chats.current.status(), patient).toBe('idle');
     const id = chats.id();
@@ -125,5 +128,54 @@ describe('injectChats', () => {
     await expect.poll(titles, patient).toEqual([]);
     chats.current.send('Of nobody');
     expect([...own.texts.keys()].filter((key) => !key.startsWith('bob '))).toEqual([]);
+  });
+
+  /** Storages with room for texts up to a length, and one that the browser forbids. */
+  const limited = (quota: number) => {
+    const own = memoryStorage();
+    const setItem = (key: string, text: string) => {
+      if (text.length > quota) throw new Error('QuotaExceededError');
+      own.setItem(key, text);
+    };
+    return { ...own, setItem };
+  };
+  it.each<[string, () => PageStorage]>([
+    ['has room for all', () => limited(1_000_000)],
+    ['has room for one exchange', () => limited(1500)],
+    ['has room for a version', () => limited(300)],
+    ['is full', () => limited(0)],
+    ['is forbidden', () => undefined],
+  ])('shows and continues a chat of another device wholly, with a storage that %s', async (name, own) => {
+    const phone = await open();
+    for (const [index, prompt] of ['One', 'Two', 'Three'].entries()) {
+      phone.chats.current.send(prompt);
+      await expect.poll(() => phone.chats.current.status(), patient).toBe('idle');
+      expect(phone.chats.current.exchanges()).toHaveLength(index + 1);
+    }
+    const forbidden = vi.spyOn(window, 'localStorage', 'get').mockImplementation(() => {
+      throw new DOMException('No.', 'SecurityError');
+    });
+    const desk = await open(own);
+    forbidden.mockRestore();
+    await expect.poll(desk.titles, patient).toEqual(['One']);
+    desk.chats.open(desk.chats.entries()[0]!.id);
+    const prompts = ({ chats }: typeof desk) =>
+      chats.current.exchanges().map(({ messages }) => messages[0]!.parts.map((part) => 'text' in part && part.text)[0]);
+    await expect.poll(() => prompts(desk), patient).toEqual(['One', 'Two', 'Three']);
+    desk.chats.current.send('Four');
+    await expect.poll(() => prompts(phone), patient).toEqual(['One', 'Two', 'Three', 'Four']);
+    expect(prompts(desk)).toEqual(['One', 'Two', 'Three', 'Four']);
+    expect(asked.at(-1)).toEqual(['One', 'Two', 'Three', 'Four']);
+    const opened = opens;
+    await new Promise((resolve) => setTimeout(resolve, 1000)); // some lists
+    expect(opens - opened).toBeLessThan(2);
+    expect(desk.chats.current.storageError() === undefined).toBe(name === 'has room for all');
+    const id = desk.chats.id();
+    desk.chats.open();
+    desk.chats.open(id);
+    await expect.poll(() => prompts(desk), patient).toEqual(['One', 'Two', 'Three', 'Four']);
+    desk.chats.clear();
+    desk.chats.open(id); // as a route would
+    expect(prompts(desk)).toEqual([]);
   });
 });

@@ -1,12 +1,11 @@
 import { ApplicationRef, ChangeDetectionStrategy, Component, createEnvironmentInjector, signal } from '@angular/core';
 import { EnvironmentInjector, runInInjectionContext } from '@angular/core';
 import { TestBed } from '@angular/core/testing';
-import { defer, NEVER, Subject } from 'rxjs';
+import { Subject } from 'rxjs';
 import { injectChats, injectConversation, injectRun, injectWaiting, provideAgent } from 'rivulet/angular';
 import type { InjectedChats } from 'rivulet/angular';
 import { conversation, remoteAgent, remoteChats } from 'rivulet/chat';
-import type { ConversationAgent, RemoteChats } from 'rivulet/chat';
-import { agentByHand, show } from './setup';
+import { agentByHand, heldService, memoryStorage, show } from './setup';
 
 /** A conversation of Ann. */
 const saved = (() => {
@@ -19,37 +18,8 @@ const summary = { id: 'of-ann', title: 'SECRET', updated: 5, version: 2 };
 const opened = { ...summary, saved };
 const waitingRun = { id: 'r1', title: 'SECRET', waiting: [{ id: 'c1', name: 'pay', arguments: {} }] };
 
-/** Requests that the spec answers: the last one of each name. */
-function held() {
-  const requests = new Map<string, Subject<unknown>>();
-  const ask = (name: string) => () =>
-    defer(() => {
-      const answer = new Subject<unknown>();
-      requests.set(name, answer);
-      return answer;
-    });
-  const names = ['list', 'open', 'rename', 'delete', 'restore', 'keep'];
-  const chats = Object.fromEntries(names.map((name) => [name, ask(name)])) as unknown as RemoteChats;
-  const agent = { stream: () => NEVER, resume: ask('resume'), waiting: ask('waiting') } as unknown as ConversationAgent;
-  const asked = async (name: string) => {
-    await expect.poll(() => requests.get(name)?.observed, { timeout: 10_000 }).toBe(true);
-    return requests.get(name)!;
-  };
-  return { chats, agent, asked, isAsked: (name: string) => requests.get(name)?.observed === true };
-}
-
-function memory() {
-  const texts = new Map<string, string>();
-  return {
-    texts,
-    getItem: (key: string) => texts.get(key) ?? null,
-    setItem: (key: string, text: string) => void texts.set(key, text),
-    removeItem: (key: string) => void texts.delete(key),
-  };
-}
-
-let service = held();
-let storage = memory();
+let service = heldService();
+let storage = memoryStorage();
 const user = signal<string | undefined>('ann');
 
 @Component({ selector: 'app-session', changeDetection: ChangeDetectionStrategy.OnPush, template: '' })
@@ -63,8 +33,8 @@ const stable = () => TestBed.inject(ApplicationRef).whenStable();
 /** Ann's page, which has read her list. */
 async function openPage() {
   user.set('ann');
-  service = held();
-  storage = memory();
+  service = heldService();
+  storage = memoryStorage();
   TestBed.configureTestingModule({ providers: [provideAgent(service.agent, { user })] });
   const page = (await show(Page)).componentInstance;
   const list = await service.asked('list');
@@ -229,8 +199,8 @@ describe('what an earlier session has not sent yet', () => {
   it('of a chat is not written for the next user', async () => {
     const { sent, options } = openService();
     const chats = remoteChats('/api', options);
-    TestBed.configureTestingModule({ providers: [provideAgent(held().agent, { user })] });
-    const page = TestBed.runInInjectionContext(() => injectChats({ chats, storage: memory(), perFrame: false }));
+    TestBed.configureTestingModule({ providers: [provideAgent(heldService().agent, { user })] });
+    const page = TestBed.runInInjectionContext(() => injectChats({ chats, storage: memoryStorage(), perFrame: false }));
     page.current.send('SECRET one');
     await isSent(sent);
     page.current.send('SECRET two'); // waits for the answer
@@ -244,7 +214,7 @@ describe('what an earlier session has not sent yet', () => {
     const { sent, options } = openService();
     TestBed.configureTestingModule({ providers: [provideAgent(remoteAgent('/api', options), { user })] });
     const chat = TestBed.runInInjectionContext(() =>
-      injectConversation({ key: 'chat', storage: memory(), perFrame: false }),
+      injectConversation({ key: 'chat', storage: memoryStorage(), perFrame: false }),
     );
     chat.send('SECRET one');
     await isSent(sent);
@@ -299,7 +269,7 @@ describe('what a page shows without storing it', () => {
     chat.clear();
     expect(chat.exchanges()).toEqual([]);
     session.set({});
-    expect(inject({ saved, key: 'chat', storage: memory() }).exchanges()).toEqual([]);
+    expect(inject({ saved, key: 'chat', storage: memoryStorage() }).exchanges()).toEqual([]);
   });
 
   it('a run is left, and started again for the next user', async () => {
@@ -319,7 +289,7 @@ describe('what a page shows without storing it', () => {
 describe('a provider without a user, below one with a user', () => {
   it('stores the conversation of the user', () => {
     user.set('ann');
-    const own = memory();
+    const own = memoryStorage();
     const { agent } = agentByHand();
     TestBed.configureTestingModule({ providers: [provideAgent(agent, { user })] });
     const route = createEnvironmentInjector([provideAgent(agent)], TestBed.inject(EnvironmentInjector));

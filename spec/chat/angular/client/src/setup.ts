@@ -2,12 +2,12 @@ import { provideZoneChangeDetection, provideZonelessChangeDetection } from '@ang
 import type { Type } from '@angular/core';
 import { TestBed } from '@angular/core/testing';
 import type { ComponentFixture } from '@angular/core/testing';
-import { Subject } from 'rxjs';
+import { defer, NEVER, Subject } from 'rxjs';
 import { createAgent } from 'rivulet';
 import type { Chunk } from 'rivulet';
 import { provideAgent } from 'rivulet/angular';
 import { scriptedModel } from 'rivulet/testing';
-import type { ConversationAgent } from 'rivulet/chat';
+import type { ConversationAgent, RemoteChats } from 'rivulet/chat';
 
 /** Whether this run of the specs has loaded zone.js: the configuration `zone` of angular.json. */
 export const hasZone = 'Zone' in globalThis;
@@ -43,5 +43,35 @@ export function agentByHand() {
       chunks.next({ type: 'finish', reason: 'stop' });
       chunks.complete();
     },
+  };
+}
+
+/** Requests that the spec answers: the last one of each name. */
+export function heldService() {
+  const requests = new Map<string, Subject<unknown>>();
+  const ask = (name: string) => () =>
+    defer(() => {
+      const answer = new Subject<unknown>();
+      requests.set(name, answer);
+      return answer;
+    });
+  const names = ['list', 'open', 'rename', 'delete', 'restore', 'keep'];
+  const chats = Object.fromEntries(names.map((name) => [name, ask(name)])) as unknown as RemoteChats;
+  const agent = { stream: () => NEVER, resume: ask('resume'), waiting: ask('waiting') } as unknown as ConversationAgent;
+  const asked = async (name: string) => {
+    await expect.poll(() => requests.get(name)?.observed, { timeout: 10_000 }).toBe(true);
+    return requests.get(name)!;
+  };
+  return { chats, agent, asked, isAsked: (name: string) => requests.get(name)?.observed === true };
+}
+
+/** A storage of a browser, and the texts in it. */
+export function memoryStorage() {
+  const texts = new Map<string, string>();
+  return {
+    texts,
+    getItem: (key: string) => texts.get(key) ?? null,
+    setItem: (key: string, text: string) => void texts.set(key, text),
+    removeItem: (key: string) => void texts.delete(key),
   };
 }
