@@ -47,7 +47,7 @@ export function mergeSaved(stored: SavedConversation, before: Marks, after: Save
     const own = mine.get(theirs.id);
     if (!own) return mine.has(theirs.leftOut ?? '') ? { ...theirs, parent: theirs.leftOut } : theirs;
     // Two devices may have sent one prompt after different exchanges. A full storage may have lost that one.
-    const { parent } = isReduced(theirs) ? own : theirs;
+    const parent = isReduced(theirs) ? (own.parent ?? theirs.parent) : theirs.parent;
     const either = newer(theirs, own);
     const joined = [...new Set([theirs, own].flatMap((version) => version.joined ?? []))];
     const isSame = either.parent === parent && joined.length === (either.joined ?? []).length;

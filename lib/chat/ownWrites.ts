@@ -1,12 +1,12 @@
 import { randomId } from '../transport/randomId.js';
 import type { Marks } from './mergeSaved.js';
-import type { SavedConversation } from './savedConversation.js';
+import type { SavedConversation, Writes } from './savedConversation.js';
 
 /** The tabs that a value names, those that wrote last. */
 const MAX_TABS = 32;
 
-/** The writes of a tab that another tab may have read last. */
-const MAX_WRITES = 16;
+/** The states of a tab with which another tab may have begun its write. */
+const MAX_STATES = 16;
 
 /**
  * The writes of one tab under one key. Of two tabs that write in the same moment, a browser keeps one value. So each
@@ -17,16 +17,16 @@ export class OwnWrites {
   private of: string | undefined;
   private last = 0;
   private highest = 0;
-  /** What the tab had in common with the storage, by the number of its last write. */
-  private readonly common = new Map<number, Marks>();
+  /** What the tab had in common with the storage, and the writes that were in it, the newest last. */
+  private readonly common: { readonly tabs: Writes['tabs']; readonly marks: Marks }[] = [];
 
   /** A value that is stored has all that the tab has. */
   begin(value: SavedConversation | undefined, marks: Marks): void {
     const { of, tabs = {} } = value?.writes ?? {};
     this.of = of;
     this.last = tabs[this.tab] ?? 0;
-    this.common.set(this.last, marks);
-    this.common.delete(this.last - MAX_WRITES);
+    this.common.push({ tabs, marks });
+    if (this.common.length > MAX_STATES) this.common.shift();
   }
 
   /** A value that was removed, and written anew, has another beginning. */
@@ -35,13 +35,16 @@ export class OwnWrites {
   }
 
   isMissingIn(value: SavedConversation): boolean {
-    return this.isOf(value) && this.numberIn(value) !== this.last;
+    return this.isOf(value) && (value.writes?.tabs[this.tab] ?? 0) !== this.last;
   }
 
-  /** What the tab and a value had in common. */
+  /** What the tab and a value had in common: the newest state whose writes are all in the value. */
   commonWith(value: SavedConversation): Marks {
-    const [oldest = {}] = this.common.values();
-    return this.common.get(this.isOf(value) ? this.numberIn(value) : this.last) ?? oldest;
+    const { common } = this;
+    const { tabs = {} } = value.writes ?? {};
+    const isIn = ([tab, number]: readonly [string, number]) => (tabs[tab] ?? 0) >= number;
+    const newest = common.findLast((state) => !this.isOf(value) || Object.entries(state.tabs).every(isIn));
+    return (newest ?? common[0])?.marks ?? {};
   }
 
   /** Numbers a value that is to be written. */
@@ -50,10 +53,6 @@ export class OwnWrites {
     const others = Object.entries(tabs).filter(([tab]) => tab !== this.tab);
     const own = [this.tab, (this.highest += 1)] as const;
     return { ...saved, writes: { of, tabs: Object.fromEntries([...others.slice(1 - MAX_TABS), own]) } };
-  }
-
-  private numberIn({ writes }: SavedConversation): number {
-    return writes?.tabs[this.tab] ?? 0;
   }
 }
 

@@ -41,9 +41,9 @@ const defaultInstructions =
  * request. An empty summary changes nothing. If the request fails, so does the Observable: to continue without a
  * summary, use `catchError(() => of(keepRecent({ tokens })(messages)))`.
  *
- * A summary is remembered with the messages that it includes. A later call that begins with the same message objects, as
- * in the next turn of a run, reuses it, and the next summary includes it. A history that was stored and loaded has no summary
- * yet.
+ * A summary is remembered with the messages that it includes. A later call that begins with the same message objects,
+ * as in the next turn of a run, reuses it, and the next summary includes it. A history that was stored and loaded has
+ * no summary yet.
  *
  * ```ts
  * const shorten = summarize({ model: openai('gpt-6-luna'), when: 50_000, keep: { tokens: 10_000 } });

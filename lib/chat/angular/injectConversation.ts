@@ -161,7 +161,7 @@ export function createInjected(
     const ownAgent = whileCurrent(agent, () => untracked(currentKey) === name); // also before the effect has run
     return untracked(() => ({ name, chat: conversation(ownAgent, { ...settings, saved }) }));
   });
-  const latest = signal<{ readonly of: Conversation; readonly view: ConversationView } | undefined>(undefined);
+  const latest = signal<LatestView | undefined>(undefined);
   let connected: Conversation | undefined;
   let subscription = Subscription.EMPTY;
   let isDestroyed = isServer; // a server has no run
@@ -191,21 +191,19 @@ export function createInjected(
       zone.runOutsideAngular(() => untracked(connect));
     });
   // A run of a local agent ends with its tab: what other tabs store must not abort it.
-  const isOwn = (changed: string | null) => [null, untracked(currentKey)].includes(changed);
-  const pageCallsEnd = () => pageCallsEnded(untracked(current).chat, settings.tools);
-  if (agent.join) store?.onChange(isOwn, pageCallsEnd, readAgain);
+  const onChange = (changed: string | null): void => {
+    if (![null, untracked(currentKey)].includes(changed)) return;
+    const ended = pageCallsEnded(untracked(current).chat, settings.tools);
+    subscription.add(ended.subscribe({ next: readAgain, error: noop })); // until the chat is left
+  };
+  if (agent.join) store?.onChange(onChange);
   inject(DestroyRef).onDestroy(() => {
     isDestroyed = true;
     subscription.unsubscribe();
   });
 
-  const view = computed(() => {
-    const { chat } = current();
-    const shown = latest();
-    return shown?.of === chat ? shown.view : chat.view;
-  });
   return {
-    ...signalsOf(view),
+    ...signalsOf(computed(() => shownView(current().chat, latest()))),
     storageError: computed(() => store?.error()),
     ...commandsOf(command),
     clear() {
@@ -216,6 +214,14 @@ export function createInjected(
     saved$: toObservable(current).pipe(switchMap(({ chat }) => chat.saved$)),
   };
 }
+
+interface LatestView {
+  readonly of: Conversation;
+  readonly view: ConversationView;
+}
+
+const shownView = (chat: Conversation, latest: LatestView | undefined): ConversationView =>
+  latest?.of === chat ? latest.view : chat.view;
 
 const signalsOf = (view: Signal<ConversationView>) => ({
   view,

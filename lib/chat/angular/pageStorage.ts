@@ -1,6 +1,6 @@
 import { DestroyRef, DOCUMENT, ErrorHandler, inject, InjectionToken, signal, type Signal } from '@angular/core';
 import { takeUntilDestroyed } from '@angular/core/rxjs-interop';
-import { filter, fromEvent, switchMap, type Observable } from 'rxjs';
+import { fromEvent } from 'rxjs';
 
 export type ConversationStorage = Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>;
 
@@ -10,8 +10,7 @@ export interface PageStorage {
   /** The browser forbids storage, or has no room left. */
   readonly error: Signal<unknown>;
   readonly fail: (thrown: unknown) => void;
-  /** Calls `changed` when another tab has changed a value, and `ready` has emitted. */
-  onChange(isOwn: (key: string | null) => boolean, ready: () => Observable<unknown>, changed: () => void): void;
+  onChange(changed: (key: string | null) => unknown): void;
 }
 
 /** The storage of a browser that forbids one, and of a server: it ends with the application. */
@@ -42,14 +41,14 @@ export function injectPageStorage(chosen: ConversationStorage | undefined): Page
     storage,
     error,
     fail: (thrown) => error.set(thrown),
-    onChange(isOwn, ready, changed) {
+    onChange(changed) {
       if (!page) return;
-      const events = fromEvent<StorageEvent>(page, 'storage').pipe(
-        filter(({ key, storageArea }) => storageArea === storage && isOwn(key)),
-      );
-      events
-        .pipe(switchMap(ready), takeUntilDestroyed(destroyed))
-        .subscribe({ next: changed, error: (thrown: unknown) => errors.handleError(thrown) });
+      fromEvent<StorageEvent>(page, 'storage')
+        .pipe(takeUntilDestroyed(destroyed))
+        .subscribe({
+          next: ({ key, storageArea }) => storageArea === storage && changed(key),
+          error: (thrown: unknown) => errors.handleError(thrown),
+        });
     },
   };
 }
