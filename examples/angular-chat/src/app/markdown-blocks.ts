@@ -1,4 +1,4 @@
-import { Marked } from 'marked';
+import { Lexer, Marked, type Token } from 'marked';
 import { closeTail } from './markdown-tail';
 
 /** A text as blocks of HTML: paragraphs, lists, code, tables. */
@@ -38,6 +38,45 @@ function link(href: string, html: string): string {
   return `<a href="${escape(href)}" target="_blank" rel="noopener noreferrer">${html}</a>`;
 }
 
+/**
+ * Quotes and lists within each other up to this depth are shown as such. The parser calls itself for each: a line of
+ * thousands of `>` would end it with a RangeError. What is deeper is text, after a space without width.
+ */
+const tooDeep = /^(?!([-*_])(?:[ \t]*\1)*[ \t]*$)(?:[ \t]*(?:>|[-*+](?=[ \t])|\d{1,9}[.)](?=[ \t]))){100}/gm;
+
+/** For each mark, the parser searches the whole paragraph. A longer one is shown as it is. */
+const MAX_PARAGRAPH = 4000;
+
+class BoundedLexer extends Lexer {
+  override inlineTokens(text: string, tokens: Token[] = []): Token[] {
+    if (text.length <= MAX_PARAGRAPH) return super.inlineTokens(text, tokens);
+    tokens.push({ type: 'text', raw: text, text, escaped: false });
+    return tokens;
+  }
+}
+
+/** What many lines or marks nest too deeply for the parser is shown as it is. */
+const asText = (raw: string): Token => {
+  const tokens: Token[] = [{ type: 'text', raw, text: raw, escaped: false }];
+  return { type: 'paragraph', raw, text: raw, tokens };
+};
+
+function toTokens(text: string): Token[] {
+  try {
+    return new BoundedLexer(marked.defaults).lex(text);
+  } catch {
+    return [asText(text)];
+  }
+}
+
+function toHtml(tokens: Token[]): string {
+  try {
+    return marked.parser(tokens);
+  } catch {
+    return marked.parser(tokens.map(({ raw }) => asText(raw)));
+  }
+}
+
 /** More text can still change this many blocks: `1.` and `10` are a list and a paragraph until the dot after 10 arrives. */
 const openBlocks = 2;
 
@@ -50,18 +89,18 @@ const openBlocks = 2;
  * @param isGrowing Whether more text may arrive: what is open at the end is then shown as it will be.
  */
 export function renderMarkdown(markdown: string, previous?: MarkdownBlocks, isGrowing = false): MarkdownBlocks {
-  const text = markdown.replace(/\r\n?/g, '\n');
+  const text = markdown.replace(/\r\n?/g, '\n').replace(tooDeep, '$&\u200b');
   const known = previous && text.startsWith(previous.text) ? previous.blocks.slice(0, -openBlocks) : [];
   const start = known.reduce((length, { source }) => length + source.length, 0);
   const blocks = [...known];
-  for (const token of marked.lexer(text.slice(start))) {
+  for (const token of toTokens(text.slice(start))) {
     const last = blocks.at(-1);
     if (token.type === 'space' && last) blocks[blocks.length - 1] = { ...last, source: last.source + token.raw };
-    else blocks.push({ source: token.raw, html: marked.parser([token]) });
+    else blocks.push({ source: token.raw, html: toHtml([token]) });
   }
   const last = blocks.at(-1);
   if (isGrowing && last && !last.source.endsWith('\n\n')) {
-    const html = marked.parser(marked.lexer(closeTail(last.source)));
+    const html = toHtml(toTokens(closeTail(last.source)));
     return { text, blocks: [...blocks.slice(0, -1), { ...last, html }] };
   }
   return { text, blocks };
