@@ -8,6 +8,7 @@ import type { WhenBusy } from '../../lib/chat/commandQueue.js';
 import { remoteAgent } from '../../lib/chat/remoteAgent.js';
 import type { RunResult, StreamEvent } from '../../lib/core/event.js';
 import { isResult } from '../../lib/core/eventGuards.js';
+import { callsOf, emptyView } from '../../lib/operators/view/view.js';
 import { userMessage, type Message } from '../../lib/core/message.js';
 import { repairHistory } from '../../lib/core/history.js';
 import { tool } from '../../lib/core/tool.js';
@@ -18,21 +19,29 @@ import { fromServerSentEvents } from '../../lib/transport/fromServerSentEvents.j
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import { faultsOf } from '../support/acceptedHistory.js';
 import { shutDown, type Handler } from '../support/services.js';
+import { inVirtualTime } from '../support/virtualTime.js';
 import { mapStore } from '../support/stores.js';
 import { readUiMessage } from './uiChat/readUiMessage.js';
 
 const open: object[] = [];
 afterEach(() => open.splice(0).forEach(shutDown));
 
+const after = (milliseconds: number) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 const [first, next] = ['Pay, and mail it.', 'Is it paid?'];
 const url = 'http://service.test/';
 
 /** An agent whose `pay` is executed beside `mail`, which waits for an approval, or for the page. */
 function world(waits: 'approval' | 'page' = 'approval') {
   const paid: string[] = [];
+  const sent: string[] = [];
   const pay = tool({ name: 'pay', description: 'Pays.', execute: () => `receipt ${paid.push('p1')}` });
   const mail = {
-    approval: tool({ name: 'mail', description: 'Mails.', needsApproval: true, execute: () => 'sent' }),
+    approval: tool({
+      name: 'mail',
+      description: 'Mails.',
+      needsApproval: true,
+      execute: () => sent[sent.push('sent') - 1],
+    }),
     page: tool({ name: 'mail', description: 'Mails.' }),
   };
   const model = scriptedModel([[toolCall('pay', {}, 'p1'), toolCall('mail', {}, 'm1')], 'I see.', 'I see.']);
@@ -58,7 +67,7 @@ function world(waits: 'approval' | 'page' = 'approval') {
         createAgent({ model, tools: [...(waits === 'page' ? [pay] : [pay, mail.approval]), ...own] }),
       ),
     );
-  return { agent, model, paid, service, agUi, uiChat: () => asPage(uiChatHandler(agent)) };
+  return { agent, model, paid, sent, service, agUi, uiChat: () => asPage(uiChatHandler(agent)) };
 }
 
 type World = ReturnType<typeof world>;
@@ -90,15 +99,59 @@ const inChat =
     view.unsubscribe();
   };
 
+/**
+ * The person approves, and stops before the page has heard of the run that continues. What is late: the request with
+ * the approval, which does not arrive, or only after the page has left it; its response; or what the service says of
+ * the stop, too.
+ */
+const inRace =
+  (late: 'request' | 'approval' | 'response' | 'stop', whenBusy: WhenBusy, checkpoints: boolean) =>
+  ({ service, sent }: World) =>
+    inVirtualTime(async () => {
+      const { handler } = service(checkpoints);
+      const isLeft = ({ signal }: RequestInit) => new Promise((_, left) => signal?.addEventListener('abort', left));
+      let asked = 0;
+      const agent = remoteAgent(url, {
+        fetch: async (at, init = {}) => {
+          const isAnswer = typeof init.body === 'string' && init.body.includes('"resume"');
+          asked += Number(isAnswer);
+          if (isAnswer && late === 'request') await isLeft(init);
+          if (isAnswer && late === 'approval') await after(250);
+          if (init.method === 'DELETE') await after({ request: 0, approval: 500, response: 0, stop: 5000 }[late]);
+          const response = await handler(new Request(at, isAnswer ? { ...init, signal: null } : init));
+          if (isAnswer) await isLeft(init);
+          return response;
+        },
+      });
+      const chat = conversation(agent, { whenBusy });
+      const view = chat.view$.subscribe();
+      const call = () => callsOf(chat.view.exchanges[0] ?? emptyView).find(({ id }) => id === 'm1');
+      const shown = (isShown: () => boolean) => firstValueFrom(chat.view$.pipe(filter(isShown)));
+      chat.send(first);
+      await shown(() => chat.view.status === 'waiting');
+      chat.decide('m1', { approve: true });
+      while (['request', 'approval'].includes(late) ? asked === 0 : sent.length === 0)
+        await new Promise((next) => setImmediate(next));
+      if (whenBusy !== 'switch') chat.stop();
+      chat.send(next);
+      await shown(() => chat.view.exchanges.length === 2 && chat.view.status === 'idle');
+      await shown(() => call()?.status === (late === 'request' ? 'cancelled' : 'completed'));
+      view.unsubscribe();
+    });
+
 /** A client of its own, which names the runs before its next one. */
 const inRequests =
-  (checkpoints: boolean, act: (page: ReturnType<World['service']>, run: string) => Promise<unknown>) =>
+  (
+    checkpoints: boolean,
+    act: (page: ReturnType<World['service']>, run: string, later: string) => Promise<unknown>,
+    isWhole = false,
+  ) =>
   async ({ service }: World) => {
     const page = service(checkpoints);
-    const [run, later] = [crypto.randomUUID(), crypto.randomUUID()];
+    const [run, resumed, later] = [crypto.randomUUID(), crypto.randomUUID(), crypto.randomUUID()];
     await (await page.send('POST', { input: first }, { 'x-run-id': run })).text();
-    await act(page, run);
-    const history = [{ id: run, input: [userMessage(first)] }];
+    await act(page, run, resumed);
+    const history = (isWhole ? [run, resumed] : [run]).map((id) => ({ id, input: [userMessage(first)] }));
     await (await page.send('POST', { input: next, history }, { 'x-run-id': later })).text();
   };
 
@@ -166,6 +219,11 @@ const interrupt = (payload: object) => ({
   resume: [{ interruptId: 'm1', status: 'resolved' as const, payload: payload as { approved: boolean } }],
 });
 
+const approve = async ({ send }: ReturnType<World['service']>, run: string, resumed: string) => {
+  const answer = { resume: run, decisions: { m1: { approve: true } } };
+  await (await send('POST', answer, { 'x-run-id': resumed })).text();
+};
+
 const rows: readonly (readonly [string, Outcome, (given: World) => Promise<unknown>])[] = [
   [
     'a program leaves the run, and takes the messages of its result',
@@ -203,8 +261,33 @@ const rows: readonly (readonly [string, Outcome, (given: World) => Promise<unkno
         inRequests(checkpoints, (page, run) => page.send('DELETE', undefined, { 'x-run-id': run })),
       ],
       [`a client leaves the run ${where}`, 'ended', inRequests(checkpoints, () => Promise.resolve())],
+      [`another device approves ${where}`, 'answered', inRequests(checkpoints, approve)],
+      [`a client approves, and names both runs ${where}`, 'answered', inRequests(checkpoints, approve, true)],
     ] as const;
   }),
+  ...(['concat', 'switch'] as const).flatMap((whenBusy) =>
+    [false, true].flatMap((checkpoints) => {
+      const then = `${whenBusy === 'switch' ? 'writes on' : 'stops'}${checkpoints ? ' with checkpoints' : ''}`;
+      return [
+        [
+          `the person approves, and ${then}: before the approval arrives`,
+          'ended',
+          inRace('request', whenBusy, checkpoints),
+        ],
+        [`the person approves, and ${then}: as it arrives`, 'answered', inRace('approval', whenBusy, checkpoints)],
+        [
+          `the person approves, and ${then}: before the page hears of it`,
+          'answered',
+          inRace('response', whenBusy, checkpoints),
+        ],
+        [
+          `the person approves, and ${then}: while nothing arrives in time`,
+          'answered',
+          inRace('stop', whenBusy, checkpoints),
+        ],
+      ] as const;
+    }),
+  ),
   ['the person writes on in useChat', 'ended', inUiChat()],
   ['the person approves in useChat', 'answered', inUiChat(approval)],
   ['the person approves in AG-UI', 'answered', inAgUi(() => interrupt({ approved: true }))],
