@@ -69,7 +69,7 @@ export function createExchangeRuns(
     const read = exchanges.path(parent).filter((one) => isLost(one) && !(isSwitch && one.lost?.run !== one.run));
     if (replaces || isSwitch) unsettled.stopLost(read);
     const rest = joins.readLost(read, isSwitch ? timer(0).pipe(map(noop)) : stop);
-    return concat(rest, follow(id, run, base, stop, send));
+    return concat(rest, unsettled.known(exchanges.path(parent), stop), follow(id, run, base, stop, send));
   }
 
   /** Continues an exchange of a saved conversation. A request that may not have arrived is sent again. */

@@ -14,13 +14,10 @@ import { noticeOf, type ConversationAgent } from './conversationAgent.js';
 import type { Exchange } from './exchange.js';
 import type { Exchanges } from './exchanges.js';
 import type { PageTools } from './pageTools.js';
-import { isOfPage, isRunNotFound, stoppedChange, type UnsettledRuns } from './unsettledRuns.js';
+import { isOfPage, isRunNotFound, STOP_TIME, stoppedChange, type UnsettledRuns } from './unsettledRuns.js';
 import { isForPage, type Follow } from './waitingRuns.js';
 import { callsOf, changeCalls, failView, sendingView, shownMessages, type View } from '../operators/view/view.js';
 import { createViewFold } from '../operators/view/viewFold.js';
-
-/** How long a run that was stopped may take to end by itself, in milliseconds. */
-const STOP_TIME = 1000;
 
 /** Creates what shows the events of a run in its exchange. `next`: the run is joined again, or its calls may wait. */
 export function createFollow(

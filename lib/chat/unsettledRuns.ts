@@ -1,5 +1,6 @@
-import { catchError, concat, concatMap, defer, EMPTY, filter, finalize, map, merge, mergeMap } from 'rxjs';
-import { of, range, startWith, Subject, switchMap, takeUntil, takeWhile, tap, timer, type Observable } from 'rxjs';
+import { catchError, concat, concatMap, defer, EMPTY, filter, finalize, ignoreElements, map, merge } from 'rxjs';
+import { mergeMap, of, range, startWith, Subject, switchMap, takeUntil, takeWhile, tap, timer } from 'rxjs';
+import type { Observable } from 'rxjs';
 import { isReconnecting } from '../core/connectionEvents.js';
 import { isResult } from '../core/eventGuards.js';
 import { isRecord, objectOrEmpty } from '../core/json/json.js';
@@ -13,6 +14,9 @@ import { lostOf, type Exchanges } from './exchanges.js';
 
 /** The tries last for eight minutes, after the page has given up. */
 export const TRIES = 20;
+
+/** How long a run that was stopped may take to end by itself, in milliseconds. */
+export const STOP_TIME = 1000;
 
 /** Milliseconds for a stopped run to send its end. */
 const END_TIME = 10_000;
@@ -46,6 +50,7 @@ export function createUnsettledRuns(
   const failed = new Subject<void>();
   const asked = new Subject<void>();
   const settling = new Set<string>();
+  const settled = new Subject<void>();
 
   /** The run before it waits, if the answers have not arrived: another device could answer it. */
   const deliver = (id: string, run: string): Observable<never> =>
@@ -70,7 +75,10 @@ export function createUnsettledRuns(
         again?.next();
         return EMPTY;
       }),
-      finalize(() => settling.delete(id)),
+      finalize(() => {
+        settling.delete(id);
+        settled.next();
+      }),
     );
   }
 
@@ -100,6 +108,10 @@ export function createUnsettledRuns(
 
     again: (): void => asked.next(),
 
+    /** Completes when it is known what the stopped runs of a path have done, or after a second. */
+    known: (path: readonly Exchange[], stop: Observable<void>): Observable<never> =>
+      whileUncertain(() => path.map(({ id }) => exchanges.get(id)), settled, merge(stop, timer(STOP_TIME))),
+
     /** Calls `joinAgain` when lost runs may be there. Works until `end`, and then until the stops are delivered. */
     run: (end: Observable<unknown>, joinAgain: (id: string) => void): Observable<unknown> => {
       const now = merge(awake(), asked).pipe(startWith(undefined));
@@ -125,6 +137,24 @@ export function createUnsettledRuns(
     },
   };
 }
+
+/** Completes when no exchange is uncertain, or at the end. */
+const whileUncertain = (
+  path: () => readonly Exchange[],
+  settled: Observable<void>,
+  end: Observable<unknown>,
+): Observable<never> =>
+  settled.pipe(
+    startWith(undefined),
+    map(() => path().some(isUncertain)),
+    takeWhile(Boolean),
+    ignoreElements(),
+    takeUntil(end),
+  );
+
+/** Whether an answer to its calls was on its way when it was stopped: the service may have executed them. */
+const isUncertain = ({ lost, run, view }: Exchange): boolean =>
+  view.status === 'stopped' && lost !== undefined && lost.run !== run;
 
 export const stoppedChange = (view: View): Partial<Exchange> => ({
   view: cancelView(sendingView(view)), // without its error

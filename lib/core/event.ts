@@ -117,6 +117,7 @@ export interface RunResult<T = unknown> {
   readonly output: T;
   /**
    * The messages that the run added. To continue the conversation, append the input and these messages to the history.
+   * If calls wait, the last message has the results of the others: without an answer, those that wait are cancelled.
    */
   readonly messages: readonly Message[];
   readonly finishReason: FinishReason;

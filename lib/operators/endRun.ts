@@ -155,10 +155,9 @@ class RunEnd implements OperatorHandlers<StreamEvent> {
     const { messages: complete, text, thinking } = run.copy();
     const begun = this.early.filter(({ id }) => this.started.has(id));
     const messages = begun.length > 0 ? [...complete, modelMessage(begun)] : complete;
-    const calls = messages.slice(-1).flatMap(toolCallsOf);
-    const results = calls.map((call) => this.results.get(call.id) ?? unfinishedResult(call, 'cancelled'));
     const failedRun: FailedRun = {
-      messages: calls.length > 0 ? [...messages, userMessage(results)] : messages, // what has ended is not cancelled
+      // What has ended is not cancelled.
+      messages: withResults(messages, (call) => this.results.get(call.id) ?? unfinishedResult(call, 'cancelled')),
       partialText: run.turn.partialText(),
       text,
       thinking,
@@ -195,10 +194,13 @@ class RunEnd implements OperatorHandlers<StreamEvent> {
 
   private emitResult(outcome: Outcome): void {
     const { needsSeparator: _, ...emitted } = this.run.copy();
+    const { messages } = emitted;
+    const ended = new Map(outcome.checkpoint?.open?.results.map((result) => [result.id, result]));
     const cost = outcome.usage.cost ?? finiteNumber(emitted.metadata?.['cost']);
     const result = {
       ...emitted,
-      answer: answerOf(emitted.messages),
+      answer: answerOf(messages),
+      messages: withResults(messages, ({ id }) => ended.get(id)), // whoever does not resume the run has them, too
       ...outcome,
       ...omitUndefined({ cost }),
       ...this.prompts(),
@@ -222,6 +224,18 @@ class RunEnd implements OperatorHandlers<StreamEvent> {
     const prompts = this.options.unjoined?.() ?? [];
     return prompts.length > 0 ? { prompts } : {};
   }
+}
+
+/** With the results of the last message's calls, of which a turn that has not ended has no message. */
+function withResults(
+  messages: readonly Message[],
+  resultOf: (call: ToolCallPart) => ToolResultPart | undefined,
+): readonly Message[] {
+  const results = messages
+    .slice(-1)
+    .flatMap(toolCallsOf)
+    .flatMap((call) => resultOf(call) ?? []);
+  return results.length > 0 ? [...messages, userMessage(results)] : messages;
 }
 
 type Outcome = Omit<RunResult, keyof EmittedContent | 'answer'>;

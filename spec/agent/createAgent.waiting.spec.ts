@@ -78,7 +78,8 @@ describe('an agent whose calls wait', () => {
     expect(resultOf(run)).toMatchObject({
       text: 'I pay.',
       thinking: 'Hm.',
-      messages: [{ role: 'model' }],
+      answer: 'I pay.',
+      messages: [{ role: 'model' }, { role: 'user', parts: [{ type: 'toolResult', id: 'l', result: 'seen' }] }],
       finishReason: 'waiting',
       usage: { input: 10 },
       metadata: { cost: 2 },
@@ -88,7 +89,7 @@ describe('an agent whose calls wait', () => {
         { id: 'b', name: 'locate', arguments: {} },
       ],
     });
-    expect(resultOf(run).messages).toHaveLength(1);
+    expect(resultOf(run).messages).toHaveLength(2);
   });
 
   it('resume goes on with the answers, and its result is that of an undisturbed run', () => {

@@ -82,7 +82,7 @@ export class RemoteRun {
       answer: answerOf(messages),
       thinking: thinking.toString(),
       output: undefined,
-      messages,
+      messages: [...messages, ...this.turn.resultMessages()], // those of a turn that waits
       usage,
       turns,
       ...(metadata ? { metadata } : {}),
@@ -111,11 +111,14 @@ class RemoteTurn {
   }
 
   /** The results are in the order of their calls. */
-  allMessages(): readonly Message[] {
+  resultMessages(): readonly Message[] {
     const positions = new Map(this.parts.map((part, position) => [(part as ToolCallPart).id, position]));
     const position = ({ id }: ToolResultPart) => positions.get(id) ?? -1;
     const results = [...this.results.values()].sort((a, b) => position(a) - position(b));
-    const answers: readonly Message[] = results.length > 0 ? [{ role: 'user', parts: results }] : [];
-    return [...this.modelMessages(), ...answers, ...this.prompts];
+    return results.length > 0 ? [{ role: 'user', parts: results }] : [];
+  }
+
+  allMessages(): readonly Message[] {
+    return [...this.modelMessages(), ...this.resultMessages(), ...this.prompts];
   }
 }

@@ -163,12 +163,12 @@ const resume = <C>(kernel: Kernel<C>, request: ResumeRequest, opening: Opening<C
   return kernel.access.find(request.resume, owner).pipe(
     concatMap((waiting) => {
       if (!waiting) throw new RunNotFoundError();
-      const { state, checkpoint, input, result, inner, resumedBy } = waiting.record;
+      const { state, checkpoint, input, inner, resumedBy } = waiting.record;
       if (resumedBy === id) return joinNext;
       if (state !== 'waiting' || !checkpoint) throw notWaiting();
       if (waitsInMemory(waiting.record))
         return answerInMemory(kernel, waiting, request.answers, opening).pipe(tap(() => opening.onUsed?.()));
-      const shown = { shown: result?.messages.length, shownUsage: checkpoint.state.usage };
+      const shown = { shown: checkpoint.emitted.messages.length, shownUsage: checkpoint.state.usage };
       const { resume: resumes, answers } = request;
       const open = inner?.filter((step) => Object.hasOwn(checkpoint.open?.nested ?? {}, step.id));
       const record = { id, owner, input, ...shown, checkpoint, answers, resumes, inner: open };

@@ -1,4 +1,5 @@
-import { asyncScheduler, concat, EMPTY, ignoreElements, map, of, type Observable } from 'rxjs';
+import { asyncScheduler, concat, concatMap, EMPTY, forkJoin, from, ignoreElements, map, of, toArray } from 'rxjs';
+import type { Observable } from 'rxjs';
 import { HISTORY_LOST_EVENT } from '../../core/connectionEvents.js';
 import type { EarlierRun } from '../../transport/earlierRun.js';
 import type { StartRequest } from '../http/browserRequest.js';
@@ -9,6 +10,7 @@ import type { RunRecord, StoredRun } from '../ports/runStore.js';
 import type { RunPlan } from './executeRun.js';
 import { continueRun } from './continueLog.js';
 import { createInnerMessages } from './innerMessages.js';
+import { lastEnded } from './lastRun.js';
 import { replayed } from './replayed.js';
 import { innerOfCheckpoint, messagesOfRecord, replayCheckpoint, seenBefore } from './replayRecord.js';
 import { sizeOfHistory, type RunAccess } from './runAccess.js';
@@ -26,11 +28,14 @@ export const planStart = <C>(
   const { history } = request;
   const ids = [...history.map((run) => run.id), ...runsOfFiles(request.input)];
   return kernel.access.findAll(ids, owner).pipe(
-    map((runs) => {
+    concatMap((runs) => forkJoin([of(runs), lastRuns(kernel, runs)])),
+    map(([runs, lastOf]) => {
       const input = insertFiles(request.input, runs);
       // An unknown run contributes only its prompt: the page shows it, but its request never arrived.
-      const findRecord = (run: EarlierRun) => runs.get(run.id)?.record ?? run;
-      const messages = history.map(findRecord).flatMap(messagesOfRecord);
+      const findRecord = (run: EarlierRun) => lastOf.get(run.id)?.record ?? run;
+      // A client may name a run and the one that continues it, which has the messages of both.
+      const records = new Map(history.map(findRecord).map((record) => [record.id, record]));
+      const messages = [...records.values()].flatMap(messagesOfRecord);
       // The record has the prompts only of runs that the store does not have.
       const keptHistory = history.map((run) => (runs.has(run.id) ? { id: run.id, input: [] } : run));
       const lost = history.filter((run) => run.hasBegun && !runs.has(run.id)).map((run) => run.id);
@@ -42,7 +47,7 @@ export const planStart = <C>(
         stored: before,
         inner: inner.all,
         context,
-        bytes: [...runs.values()].reduce((sum, run) => sum + sizeOfHistory(run.record), 0),
+        bytes: [...lastOf.values()].reduce((sum, run) => sum + sizeOfHistory(run.record), 0),
         events: (controls) => {
           const run = kernel.agentFor().stream(input, { ...options, ...controls });
           const events = continueRun(kernel.log, before?.record, run.pipe(inner.collect));
@@ -52,6 +57,14 @@ export const planStart = <C>(
     }),
   );
 };
+
+/** By the ids of the runs that a client has named. */
+const lastRuns = <C>(kernel: Kernel<C>, runs: ReadonlyMap<string, StoredRun>) =>
+  from(runs).pipe(
+    concatMap(([id, run]) => lastEnded(kernel, run).pipe(map((last) => [id, last] as const))),
+    toArray(),
+    map((entries) => new Map(entries)),
+  );
 
 /** Plans a run that resumes a checkpoint. Its record has the checkpoint before that of the waiting run loses it. */
 export function planResumption<C>(

@@ -51,7 +51,8 @@ export function replayRecord(record: RunRecord, seen = seenBefore(record)): Obse
       throwError(() => describedError(failure.error)),
     );
   if (!result) return throwError(() => new RunNotFoundError());
-  const { thinking, messages, waiting = [], turns, finishReason, usage } = result;
+  const { thinking, waiting = [], turns, finishReason, usage } = result;
+  const { messages } = checkpoint?.emitted ?? result; // the results of an open turn follow
   const events: RunEvent[] = [
     ...unseenThinking(thinking, seen),
     ...eventsOfMessages(messages.slice(seen.messages), endedInner(inner, checkpoint?.open)),

@@ -3,6 +3,7 @@ import { ConfigurationError } from '../../core/errors.js';
 import type { RunResult, StreamEvent } from '../../core/event.js';
 import { isMessage, isResult, isToolWaiting } from '../../core/eventGuards.js';
 import type { JsonObject } from '../../core/json/json.js';
+import { hasToolResults } from '../../core/message.js';
 import { randomId } from '../../transport/randomId.js';
 import { requireFileUrls } from '../http/requestRules.js';
 import { elsewhere, namedId, RequestError } from '../http/requestError.js';
@@ -113,8 +114,9 @@ function endedResponse(
   log: EventLog<StreamEvent>,
 ): JsonObject {
   const { messages: before = [], kept } = response ?? {};
-  const resumed = kept?.checkpoint?.emitted.messages.length ?? 0; // they are in the result as well
-  const all = [...before.slice(0, before.length - resumed), ...messages];
+  const resumed = kept?.checkpoint?.emitted.messages ?? []; // they are in the result as well
+  const hasResults = hasToolResults(before.at(-1)) && !hasToolResults(resumed.at(-1)); // of an open turn
+  const all = [...before.slice(0, before.length - resumed.length - Number(hasResults)), ...messages];
   if (!checkpoint) return toProtocol(all);
   const events = [...earlierEvents(response)];
   for (let reader = log.reader(), next = reader.next(); next; next = reader.next()) events.push(next.event);
