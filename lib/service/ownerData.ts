@@ -87,7 +87,7 @@ export function createOwnerData(store: RunStore, chats: ChatStore | undefined, e
           searched.add(run);
           return recordsOf(store, owner, undefined, 'running').pipe(
             filter(({ record }) => record.resumes === run && !seen.has(record.id)),
-            tap(({ record }) => seen.add(record.id) && path.push(record.id)),
+            tap(({ record }) => void (seen.add(record.id), path.push(record.id))),
           );
         }
         return store.delete(run, own.version).pipe(
