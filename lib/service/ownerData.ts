@@ -65,22 +65,31 @@ export function createOwnerData(store: RunStore, chats: ChatStore | undefined, e
 
   /**
    * Deletes a chain of runs from its far ends: if this process ends, the id still leads to the rest. Who resumes a run
-   * is ended in its place. A chain may be long: each step has its own stack.
+   * is ended in its place; one that has not taken its checkpoint, and may never do so, is not named by the run that
+   * waits. A chain may be long: each step has its own stack.
    */
   const deleteRun = (id: string, owner: string): Observable<never> =>
     defer(() => {
       const path = [id];
       const seen = new Set(path);
+      const searched = new Set<string>();
       let ended: string | undefined = id;
       let attemptsLeft = MAX_ROUNDS;
       const visit = (run: string, stored: StoredRun | undefined): Observable<unknown> => {
         const own = stored?.record.owner === owner ? stored : undefined;
-        const { resumes = id, resumedBy } = own?.record ?? {};
+        const { resumes = id, resumedBy, state } = own?.record ?? {};
         if (resumedBy === undefined && ended !== run) return end(owner, (ended = run));
         ended = undefined;
         const other = [resumes, resumedBy ?? id].find((each) => !seen.has(each));
         if (other !== undefined) return of(seen.add(other), path.push(other));
         if (!own) return of(path.pop());
+        if (state === 'waiting' && !searched.has(run)) {
+          searched.add(run);
+          return recordsOf(store, owner, undefined, 'running').pipe(
+            filter(({ record }) => record.resumes === run && !seen.has(record.id)),
+            tap(({ record }) => void (seen.add(record.id), path.push(record.id))),
+          );
+        }
         return store.delete(run, own.version).pipe(
           tap((isDeleted) => {
             if (isDeleted) path.pop();
@@ -109,8 +118,9 @@ const recordsOf = <R extends StorableRecord>(
   store: RecordStore<R>,
   owner: string,
   seen = new Set<string>(),
+  state?: string,
 ): Observable<Stored<R>> =>
-  allPages((cursor) => store.list({ owner, cursor })).pipe(
+  allPages((cursor) => store.list({ owner, cursor, state })).pipe(
     concatMap(({ records }) => records),
     filter(({ id }) => !seen.has(id)),
     tap(({ id }) => seen.add(id)),

@@ -40,7 +40,8 @@ export interface Service<C = unknown> extends OwnerData {
    * @param id The id of the run that waits, or of an earlier one that it continues.
    * @param answers By the ids of the calls in `waiting` of `runs`. Questions without an answer wait on.
    * @returns Emits the run that continues it, and completes. It fails if the run does not wait any more, if
-   * only its client answers it (AG-UI, `useChat`), and if the answers are not valid: the run then waits on.
+   * only its client answers it (AG-UI, `useChat`), and if the answers are not valid: the run then waits on. While it
+   * works on another answer, it fails with the status 503: answer again.
    */
   answer(id: string, answers: CallAnswers, options: Pick<ServiceRunOptions<C>, 'context'>): Observable<SharedRun>;
   /**

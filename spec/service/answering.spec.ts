@@ -1,5 +1,5 @@
 import { describe, expect, it, jest } from '@jest/globals';
-import { concatMap, firstValueFrom, forkJoin, lastValueFrom, toArray } from 'rxjs';
+import { concatMap, delayWhen, firstValueFrom, forkJoin, lastValueFrom, Subject, take, toArray } from 'rxjs';
 import * as z from 'zod';
 import { createAgent } from '../../lib/agent/createAgent.js';
 import { agUiHandler } from '../../lib/agUi.js';
@@ -9,6 +9,8 @@ import { createService } from '../../lib/service/createService.js';
 import type { Service } from '../../lib/service/service.js';
 import { uiChatHandler } from '../../lib/service/uiChat/index.js';
 import { agentHandler } from '../../lib/service/http/agentHandler.js';
+import { memoryLog } from '../../lib/service/stores/memory/memoryLog.js';
+import { memoryStore } from '../../lib/service/stores/memory/memoryStore.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import { followingId } from '../../lib/transport/randomId.js';
 import { askTool } from '../../lib/tools/askTool.js';
@@ -71,6 +73,52 @@ describe('the answers to a run with several questions', () => {
     expect(one).toMatchObject({ status: 'fulfilled', value: done });
     expect(other).toMatchObject({ status: 'rejected', reason: answered });
     expect(await waiting()).toEqual([]);
+  });
+});
+
+describe('an answer to a question of a run that works on another answer', () => {
+  it.each(
+    [true, false].flatMap((checkpoints) =>
+      ['the same process', 'another one', 'another one with the same log'].flatMap((where) =>
+        ['at once', 'later'].map((when) => ({ checkpoints, where, when })),
+      ),
+    ),
+  )('comes too early, not too late: $when, at $where, with checkpoints: $checkpoints', async (row) => {
+    const { checkpoints, where, when } = row;
+    const works = new Subject<void>();
+    const book = askTool({
+      name: 'book',
+      description: 'Books a table.',
+      execute: (_, { ask }) => ask({ message: 'A?', schema: z.number() }).pipe(delayWhen(() => works)),
+    });
+    const calls = [toolCall('book', {}, 'c1'), toolCall('book', {}, 'c2')];
+    const model = scriptedModel(({ messages }) => (messages.length === 1 ? calls : 'Done.'));
+    const store = memoryStore();
+    const log = { ...memoryLog(), isShared: true };
+    const start = () =>
+      createService({
+        agent: createAgent({ model, tools: [book], toolConcurrency: 2 }),
+        ...{ checkpoints, store, log: where === 'another one' ? undefined : log },
+      });
+    const service = start();
+    const other = where === 'the same process' ? service : start();
+    const id = crypto.randomUUID();
+    const context = undefined;
+    await lastValueFrom(service.run(id, 'Book.', { context }).pipe(concatMap(({ events$ }) => events$)));
+    const answer = (call: string, at = service) =>
+      lastValueFrom(at.answer(id, { results: { [`${call}/1`]: 1 } }, { context }));
+    const first = answer('c1');
+    if (when === 'later') await (await first).events$.pipe(take(1)).forEach(() => undefined);
+    await expect(answer('c2', other)).rejects.toMatchObject({ status: 503, headers: { 'retry-after': '5' } });
+    if (where === 'the same process') await expect(answer('c1', other)).rejects.toMatchObject(answered);
+    const worked = lastValueFrom((await first).events$);
+    works.next();
+    expect(await worked).toMatchObject({ result: { finishReason: 'waiting' } });
+    const rest = lastValueFrom((await answer('c2', other)).events$);
+    works.next();
+    expect(await rest).toMatchObject(done);
+    service.shutdown('abandon').subscribe();
+    other.shutdown('abandon').subscribe();
   });
 });
 

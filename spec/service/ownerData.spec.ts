@@ -266,6 +266,7 @@ describe('deleteRun', () => {
     });
     return {
       deleteRun: (id: string, owner: string) => settled(deleteRun(id, owner)),
+      put: (record: RunRecord, version: number) => observe(store.put(record, version)),
       removed,
       stopped,
       left: () => [...store.records.keys()],
@@ -282,6 +283,25 @@ describe('deleteRun', () => {
     await deleteRun(id, 'ann');
     expect([removed.join(''), new Set(stopped), left()]).toStrictEqual([order, new Set([id, 'c']), ['d']]);
   });
+
+  it.each([
+    ['first', 'a', 'cba'],
+    ['middle', 'b', 'acb'],
+    ['last', 'c', 'abc'],
+  ])(
+    'deletes, by the %s run of a chain, those that began to resume its last one before their process ended',
+    async (_, id, order) => {
+      const { deleteRun, put, removed, stopped, left } = createDeletion();
+      put({ ...run('c', 'b'), state: 'waiting' }, 1);
+      const lost = [run('e', 'c'), run('f', 'c'), run('g', 'd'), { ...run('h', 'c'), owner: 'bob' }];
+      for (const each of lost) put({ ...each, state: 'running' }, 0);
+      await deleteRun(id, 'ann');
+      expect(left()).toEqual(['d', 'g', 'h']);
+      expect(removed.filter((each) => !['e', 'f'].includes(each)).join('')).toBe(order);
+      expect(removed.indexOf('c')).toBeGreaterThan(Math.max(removed.indexOf('e'), removed.indexOf('f')));
+      expect(stopped).toEqual(expect.arrayContaining(['c', 'e', 'f']));
+    },
+  );
 
   it.each([
     ['of another owner', 'c', 'bob'],

@@ -8,7 +8,7 @@ import { memoryLog } from '../../lib/service/stores/memory/memoryLog.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import { protocolNames, protocols, startRequest } from '../support/services.js';
 import type { ServiceProtocol } from '../support/services.js';
-import { mapStore } from '../support/stores.js';
+import { lateStore, mapStore } from '../support/stores.js';
 import { inVirtualTime } from '../support/virtualTime.js';
 import { ignorePrintedErrors } from '../support/printedErrors.js';
 
@@ -224,4 +224,53 @@ it('a run whose checkpoint is not written while the service ends is left to anot
     return [...store.records.values()][0]?.record;
   });
   expect([record?.state, record?.failure, record?.result]).toEqual(['running', undefined, undefined]);
+});
+
+/** Ends a process while a request is at its store, each call of which takes 200 ms. Emits what the next one answers. */
+async function takenWhileClosing(how: How, isAnswer: boolean, isShared: boolean, early: number): Promise<string> {
+  const store = lateStore(mapStore(), () => 100);
+  const log = { ...memoryLog(), isShared };
+  const start = (own = log) => {
+    const model = scriptedModel(({ messages }) => (messages.length > 1 ? 'Done.' : [toolCall('pay', {}, 'c1')]));
+    const service = createService({ agent: createAgent({ tools, model }), store, log: own, checkpoints: true });
+    return { handler: protocols.agentHandler.over(service), service };
+  };
+  const [ending, other] = [start(), start(isShared ? log : memoryLog())];
+  const waiting = crypto.randomUUID();
+  const next = crypto.randomUUID();
+  const post = async ({ handler }: typeof ending, id: string, body: object) => {
+    const headers = { 'x-run-id': id };
+    const response = await handler(
+      new Request('http://service.test/', { method: 'POST', headers, body: JSON.stringify(body) }),
+    );
+    return response.text().catch(() => '');
+  };
+  const prompt = { input: 'Pay.' };
+  const answer = { resume: waiting, decisions: { c1: { approve: true } } };
+  if (isAnswer) await post(ending, waiting, prompt);
+  const [id, body] = isAnswer ? [next, answer] : [waiting, prompt];
+  void post(ending, id, body);
+  await after(early, undefined);
+  await new Promise<void>((complete) => ending.service.shutdown(how).subscribe({ complete }));
+  const text = await post(other, id, body);
+  ending.service.shutdown('abandon').subscribe();
+  other.service.shutdown('abandon').subscribe();
+  return text;
+}
+
+describe.each(['finish', 'abandon'] as const)('shutdown with %s while a request is taken', (how) => {
+  it.each([
+    ['a prompt', false, /"finishReason":"waiting"/],
+    ['an approval', true, /"finishReason":"stop"/],
+  ])('%s is executed, by this process or by the next one that is asked', async (_, isAnswer, expected) => {
+    const rows = [true, false].flatMap((isShared) => [...Array(12).keys()].map((n) => ({ isShared, early: n * 100 })));
+    const texts = await inVirtualTime(
+      () =>
+        Promise.all(
+          rows.map(async (row) => ({ ...row, text: await takenWhileClosing(how, isAnswer, row.isShared, row.early) })),
+        ),
+      50,
+    );
+    expect(texts.filter(({ text }) => !expected.test(text) || text.includes('not_executed'))).toEqual([]);
+  });
 });

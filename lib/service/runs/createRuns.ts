@@ -99,14 +99,16 @@ export interface Runs {
   cancel(id: string, call: string): boolean;
   /**
    * Ends the service, for `SIGTERM`. Completes when all runs have ended, and their readers have the end (at most 10 s
-   * later); runs that are started later are stopped at once. A service refuses them with 503. It waits for
-   * its store and its log: 0.3 of `lease` if they do not answer, and `lease` if they refuse the end of a run.
+   * later); runs that are started later are ended in the same way. A service refuses them with 503. It waits
+   * for its store and its log: 0.3 of `lease` if they do not answer, and `lease` if they refuse the end of a run.
    *
    * @param how `finish`: waits for the runs; `stop`: stops each, so that it ends with a result; `abandon`: unsubscribes
    * them, for runs that continue elsewhere from their checkpoints. Default: `stop`.
    */
   shutdown(how?: 'finish' | 'stop' | 'abandon'): Observable<never>;
 }
+
+type HowToEnd = NonNullable<Parameters<Runs['shutdown']>[0]>;
 
 /** How long a slow reader may continue to read after the end of a run, in milliseconds. */
 const LOG_READING_TIME = 600_000;
@@ -164,7 +166,7 @@ export function createRegistry(
   const entries = new Map<string, Entry>();
   /** The ids of the runs that have ended, oldest first. */
   const ended = new Set<string>();
-  let isClosing = false;
+  let closing: HowToEnd | undefined;
 
   const removeExpired = (id: string): boolean => {
     if ((entries.get(id)?.expires ?? Infinity) > asyncScheduler.now()) return false;
@@ -203,7 +205,7 @@ export function createRegistry(
       // Another process has it, or its record tells what there is.
       error: () => entries.get(id) === entry && entries.delete(id),
     });
-    if (isClosing) controls.stop.next();
+    if (closing) close(entry, closing);
     run.start();
     return { id, run };
   };
@@ -222,16 +224,19 @@ export function createRegistry(
       }),
     shutdown: (how = 'stop') =>
       defer(() => {
-        isClosing = true;
+        closing = how;
         const all = [...entries.values()];
-        for (const { run, stop, inbox } of all.filter((entry) => entry.run.status === 'running')) {
-          if (how !== 'abandon') inbox.endAnswers();
-          if (how === 'stop') stop.next();
-          if (how === 'abandon') run.leave();
-        }
+        for (const entry of all) if (entry.run.status === 'running') close(entry, how);
         return merge(...all.map(({ run }) => onErrorResumeNext(run.settled, run.unread)));
       }),
   };
+}
+
+/** Ends a run for a shutdown. One that is left before it has started begins nothing. */
+function close({ run, stop, inbox }: Entry, how: HowToEnd): void {
+  if (how !== 'abandon') inbox.endAnswers();
+  if (how === 'stop') stop.next();
+  if (how === 'abandon') run.leave();
 }
 
 /** The source of a run, with what the messages of its log say. */

@@ -19,6 +19,10 @@ export const waitingIn = (record: RunRecord): readonly WaitingCall[] =>
     ? unanswered(record.checkpoint, record.answersLeft ?? {})
     : (record.result?.waiting ?? record.checkpoint?.open?.waiting ?? []); // a thread of AG-UI has no result
 
+/** Whether answers are for calls that still wait for one, while their run works on others. */
+export const isAskedIn = ({ checkpoint, answers, answersLeft = {} }: RunRecord, given: CallAnswers): boolean =>
+  unanswered(checkpoint, mergeAnswers(answers, answersLeft)).some(({ id }) => hasAnswer(given, id));
+
 const unanswered = (checkpoint: Checkpoint | undefined, answers: CallAnswers): readonly WaitingCall[] =>
   (checkpoint?.open?.waiting ?? []).filter(({ id }) => !hasAnswer(answers, id));
 

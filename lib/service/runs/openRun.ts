@@ -4,7 +4,7 @@ import { hasAnswer, mergeAnswers, type CallAnswers } from '../../core/approval.j
 import type { StreamEvent } from '../../core/event.js';
 import { followingId } from '../../transport/randomId.js';
 import type { AgentRequest, ResumeRequest } from '../http/browserRequest.js';
-import { elsewhere, RequestError } from '../http/requestError.js';
+import { elsewhere, later, RequestError } from '../http/requestError.js';
 import type { Kernel } from '../kernel.js';
 import type { RunRecord, StoredRun } from '../ports/runStore.js';
 import { checkAnswers } from './checkAnswers.js';
@@ -13,7 +13,7 @@ import type { RunTimes } from './createRuns.js';
 import type { RunPlan } from './executeRun.js';
 import { admitStored } from './handOver.js';
 import { lastRun } from './lastRun.js';
-import { isOpenRun, waitingIn, waitsInMemory } from './liveAnswers.js';
+import { isAskedIn, isOpenRun, waitingIn, waitsInMemory } from './liveAnswers.js';
 import { notWaiting, planResumption, planRest, planStart } from './planRun.js';
 import { replayDead, replayRecord } from './replayRecord.js';
 import { settleLost } from './runEnd.js';
@@ -101,13 +101,20 @@ export const answerRun = <C>(
       const answerNext = () =>
         kernel.access.find(id, client.owner).pipe(
           concatMap((next) => {
-            if (next?.record.state !== 'waiting' && next?.record.resumedBy === undefined) throw notWaiting();
+            if (next?.record.state !== 'waiting' && next?.record.resumedBy === undefined)
+              throw notNow(kernel, answers, next);
             return answerRun(kernel, id, answers, client);
           }),
         );
       return opened.pipe(concatMap((run) => (isUsed ? of(run) : answerNext())));
     }),
   );
+
+/** The error for answers to a run that does not wait: they are too late, or too early if it works on other answers. */
+const notNow = <C>(kernel: Kernel<C>, answers: CallAnswers, run: StoredRun | undefined): RequestError =>
+  run && kernel.isExecuted(run.record) && isAskedIn(run.record, answers)
+    ? later(503, 'The run works on another answer. Answer again.')
+    : notWaiting();
 
 /** Opens a run that this process does not execute. */
 function openStored<C>(kernel: Kernel<C>, opening: Opening<C>): Observable<OpenedRun> {
@@ -165,7 +172,7 @@ const resume = <C>(kernel: Kernel<C>, request: ResumeRequest, opening: Opening<C
       if (!waiting) throw new RunNotFoundError();
       const { state, checkpoint, input, inner, resumedBy } = waiting.record;
       if (resumedBy === id) return joinNext;
-      if (state !== 'waiting' || !checkpoint) throw notWaiting();
+      if (state !== 'waiting' || !checkpoint) throw notNow(kernel, request.answers, waiting);
       if (waitsInMemory(waiting.record))
         return answerInMemory(kernel, waiting, request.answers, opening).pipe(tap(() => opening.onUsed?.()));
       const shown = { shown: checkpoint.emitted.messages.length, shownUsage: checkpoint.state.usage };

@@ -64,7 +64,7 @@ type State = 'idle' | 'opening' | 'running' | 'ending' | 'ended' | 'settled' | '
  *
  * | state     | what happens                                    | next                                              |
  * | --------- | ----------------------------------------------- | ------------------------------------------------- |
- * | `idle`    | nobody has subscribed                           | `opening`: a subscriber, `start`, `unsubscribe`   |
+ * | `idle`    | nobody has subscribed                           | `opening`: a subscriber; `ending`: unsubscribed   |
  * | `opening` | the log is opened                               | `running`: it is open; `ending`: unsubscribed     |
  * | `running` | the source is subscribed, its events are logged | `ending`: it completes, fails, or is unsubscribed |
  * | `ending`  | the last events are written                     | `ended`: the log has them                         |
@@ -156,13 +156,18 @@ export class RunLife<E extends StreamEvent = StreamEvent> implements LoggedRun<E
     if (this.state !== 'idle') return;
     this.state = 'opening';
     this.waitForSubscribers();
+    this.open();
+  }
+
+  private open(): void {
     this.write(this.log.append(this.id, this.attempt, []));
   }
 
   unsubscribe(): void {
-    this.start();
+    const isIdle = this.state === 'idle';
     this.end('abandoned', new RunAbandonedError());
     this.unsubscribed.next();
+    if (isIdle) this.open();
   }
 
   leave(): void {

@@ -177,17 +177,32 @@ describe('createRuns', () => {
     expect(reader.error).toMatchObject({ code: 'run_abandoned' });
   });
 
-  it('createRuns completes a shutdown although a run fails, and stops a run that begins after it', () => {
+  it('createRuns completes a shutdown although a run fails', () => {
     const runs = createRuns();
     const failing = new Subject<StreamEvent>();
     runs.start(() => failing);
     const shutdown = observe(runs.shutdown('finish'));
     failing.error(new Error('no'));
     expect([shutdown.completed, shutdown.error]).toEqual([true, undefined]);
-    const { run } = runs.start((stop) => agent.stream('Hi', { stop }));
-    expect(observe(run.events$).values.at(-1)).toMatchObject({ result: { finishReason: 'stopped' } });
     expect(observe(createRuns().shutdown()).completed).toBe(true);
   });
+
+  it.each([
+    ['finish', 1, ['a'], undefined],
+    ['stop', 0, [], undefined],
+    ['abandon', 0, [], 'run_abandoned'],
+  ] as const)(
+    'createRuns ends a run that begins after a shutdown with %s as those before it',
+    (how, begun, seen, code) => {
+      const runs = createRuns();
+      runs.shutdown(how).subscribe();
+      const { count, source } = countedSource(() => other('a'));
+      const { run } = runs.start((stop) => source.pipe(take(1), takeUntil(stop)));
+      const { values, error } = observe(run.events$);
+      const types = values.map(({ type }) => type);
+      expect([count.subscribed, types, (error as { code?: string } | undefined)?.code]).toEqual([begun, seen, code]);
+    },
+  );
 
   it.each(['stop', 'finish', 'abandon'] as const)('createRuns leaves no timer after a shutdown by `%s`', (how) => {
     jest.useFakeTimers();
