@@ -1,5 +1,5 @@
 import { Lexer, Marked, type Token } from 'marked';
-import { closeTail } from './markdown-tail';
+import { closeTail } from './markdown-tail.js';
 
 /** A text as blocks of HTML: paragraphs, lists, code, tables. */
 export interface MarkdownBlocks {
