@@ -1,5 +1,6 @@
 import { catchError, defer, filter, map, ReplaySubject, Subject, tap, throwError, type Observable } from 'rxjs';
 import { answeredIds, pickAnswers, type Approve, type CallAnswers, type WaitingCall } from '../core/approval.js';
+import { ASKED_CALL } from '../core/askingTool.js';
 import type { Checkpoint, ResumedRun } from '../core/checkpoint.js';
 import type { FinishReason, ToolCallFragment } from '../core/chunk.js';
 import { errorText } from '../core/errors.js';
@@ -167,8 +168,8 @@ function optionsOf({ call, approve, patience, written }: OuterRun, task: Task) {
 }
 
 function taskOf(outer: OuterRun, key: string, agent: AnyAgent, args: unknown): Task {
-  const control = outer.inner instanceof AgentControl ? outer.inner : new AgentControl(outer, key);
-  outer.inner = control;
+  const control = [...outer.controls].find((one) => one instanceof AgentControl) ?? new AgentControl(outer, key);
+  outer.controls.add(control);
   return control.taskOf(agent, args);
 }
 
@@ -203,7 +204,7 @@ class Task {
   /** A run that has ended without an answer repeats its last turn, unless this turn has called tools. */
   keep(checkpoint: Checkpoint): void {
     if (!checkpoint.ended || this.last?.open) this.last = checkpoint;
-    this.outer.keep(checkpoint);
+    this.outer.keep({ runId: this.runId, ...checkpoint });
   }
 
   /** What has a result keeps it, and an answer that was not used is used now. Any other call asks again. */
@@ -237,10 +238,11 @@ class AgentControl implements InnerRunControl {
     const same = tasks.findIndex((one) => one.agent === agent && isSameJson(one.args, args));
     const order = same < 0 ? tasks.length : same;
     const runId = order === 0 ? key : `${key}.${order}`;
-    const stored = outer.resumed?.checkpoint.runId ?? key;
-    const isResumed = same < 0 && runId === (stored.startsWith(`${key}.`) ? stored : key);
-    this.task = tasks[order] = new Task(agent, args, this, outer, runId, isResumed ? outer.resumed : undefined);
-    return this.task;
+    const isOwn = ({ checkpoint: { runId: stored = key, orchestrator } }: ResumedRun) =>
+      orchestrator !== ASKED_CALL && runId === (stored.startsWith(`${key}.`) ? stored : key);
+    const resumed = same < 0 ? outer.resumed?.find(isOwn) : undefined;
+    for (const call of resumed?.checkpoint.open?.waiting ?? []) this.observe({ type: 'toolWaiting', ...call });
+    return (this.task = tasks[order] = new Task(agent, args, this, outer, runId, resumed));
   }
 
   /** In another execution, what is answered before its call asks was a call of an earlier one. */
@@ -304,7 +306,7 @@ function report(
     }
     case 'result': {
       const { checkpoint, ...result } = known.result;
-      if (checkpoint && task?.agent.resume) outer?.suspend(checkpoint);
+      if (checkpoint && task?.agent.resume) outer?.suspend({ runId: task.runId, ...checkpoint });
       else outer?.emit(event);
       return answerOf(name, result);
     }
