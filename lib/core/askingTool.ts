@@ -1,6 +1,9 @@
 import { innerAgentOf, runsAgent } from './innerAgent.js';
 import type { Tool } from './tool.js';
 
+/** The `orchestrator` of the questions of a call. */
+export const ASKED_CALL = 'askTool';
+
 /** A property, because wrappers copy those. `maybe`: only its server knows. */
 const asks: unique symbol = Symbol.for('rivulet.asks');
 

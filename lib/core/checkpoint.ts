@@ -40,6 +40,8 @@ export interface Checkpoint {
   readonly background?: BackgroundCalls;
   /** The outcome of the run, if the last turn has ended: only the `result` is missing. */
   readonly ended?: RunOutcome;
+  /** The other inner runs of the same call: its tool asks and runs an agent, or runs several. Absent if none. */
+  readonly beside?: readonly Checkpoint[];
 }
 
 /** The calls of the first message of `open` run in the background. Those with a result have not joined the run yet. */

@@ -23,8 +23,8 @@ export interface OuterRun {
   readonly call: ToolCallPart;
   /** Whether the outer run has checkpoints, so that the inner one needs them too. */
   readonly checkpoints: boolean;
-  /** The inner run that is resumed. Undefined for a new one. */
-  readonly resumed: ResumedRun | undefined;
+  /** The inner runs that are resumed. Undefined for a new call. */
+  readonly resumed: readonly ResumedRun[] | undefined;
   /** Whether the call has asked a person, or is resumed and may have: its result is for nobody else. */
   readonly hasAsked: boolean;
   /** The outer run's own `approve`, which decides about inner calls if the agent has none. Undefined: they wait. */
@@ -37,10 +37,10 @@ export interface OuterRun {
   readonly written: Observable<never>;
   /** Replaces the agent before it runs, for a bridge that observes inner runs. Default: the agent runs as it is. */
   wrapAgent?: (<A extends object>(agent: A) => A) | undefined;
-  /** Set by the tool: how the inner run is stopped. Undefined: the tool has not run an agent. */
-  inner?: InnerRunControl | undefined;
+  /** Added by the tools: how the inner runs are stopped. All executions of the call share them (`retryTool`). */
+  readonly controls: Set<InnerRunControl>;
   emit(event: StreamEvent): void;
-  /** Keeps the inner run so far, for the checkpoints of the outer run. */
+  /** Keeps an inner run so far, for the checkpoints of the outer run. Its `runId` tells it from others of the call. */
   keep(checkpoint: Checkpoint): void;
   /** Ends the call without a result, because inner calls wait. The outer run waits for the same calls. */
   suspend(checkpoint: Checkpoint): void;
@@ -77,8 +77,14 @@ export const asOuterCall = <Call extends WaitingCall>(outer: string, call: Call)
   path: [outer, ...(call.path ?? [call.id])],
 });
 
+/** The inner runs of a call, by the checkpoint that it has: the last one that has changed, and those beside it. */
+export const innerRuns = ({ beside = [], ...last }: Checkpoint): readonly Checkpoint[] => [...beside, last];
+
+export const callRuns = (nested: Iterable<readonly [id: string, checkpoint: Checkpoint]>) =>
+  [...nested].flatMap(([id, checkpoint]) => innerRuns(checkpoint).map((run) => [id, run] as const));
+
 export function waitingInside(nested: Iterable<readonly [id: string, checkpoint: Checkpoint]>): readonly WaitingCall[] {
-  return [...nested].flatMap(([id, { open }]) => (open?.waiting ?? []).map((call) => asOuterCall(id, call)));
+  return callRuns(nested).flatMap(([id, { open }]) => (open?.waiting ?? []).map((call) => asOuterCall(id, call)));
 }
 
 /** As if these calls, of all depths, had not been announced: they ask again. */
@@ -92,9 +98,10 @@ export function withoutWaiting(checkpoint: Checkpoint, ids: ReadonlySet<string>,
       ),
     }),
   });
-  const { open, background } = checkpoint;
+  const { open, background, beside } = checkpoint;
   return {
     ...checkpoint,
+    ...(beside && { beside: beside.map((run) => withoutWaiting(run, ids, path)) }),
     ...(open && { open: without(open) }),
     ...(background?.turn && { background: { ...background, turn: without(background.turn) } }),
   };

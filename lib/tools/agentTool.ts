@@ -1,5 +1,6 @@
 import { catchError, defer, filter, map, ReplaySubject, Subject, tap, throwError, type Observable } from 'rxjs';
 import { answeredIds, pickAnswers, type Approve, type CallAnswers, type WaitingCall } from '../core/approval.js';
+import { ASKED_CALL } from '../core/askingTool.js';
 import type { Checkpoint, ResumedRun } from '../core/checkpoint.js';
 import type { FinishReason, ToolCallFragment } from '../core/chunk.js';
 import { errorText } from '../core/errors.js';
@@ -167,8 +168,8 @@ function optionsOf({ call, approve, patience, written }: OuterRun, task: Task) {
 }
 
 function taskOf(outer: OuterRun, key: string, agent: AnyAgent, args: unknown): Task {
-  const control = outer.inner instanceof AgentControl ? outer.inner : new AgentControl(outer, key);
-  outer.inner = control;
+  const control = [...outer.controls].find((one) => one instanceof AgentControl) ?? new AgentControl(outer, key);
+  outer.controls.add(control);
   return control.taskOf(agent, args);
 }
 
@@ -203,7 +204,7 @@ class Task {
   /** A run that has ended without an answer repeats its last turn, unless this turn has called tools. */
   keep(checkpoint: Checkpoint): void {
     if (!checkpoint.ended || this.last?.open) this.last = checkpoint;
-    this.outer.keep(checkpoint);
+    this.outer.keep({ runId: this.runId, ...checkpoint });
   }
 
   /** What has a result keeps it, and an answer that was not used is used now. Any other call asks again. */
@@ -228,7 +229,12 @@ class AgentControl implements InnerRunControl {
   constructor(
     private readonly outer: OuterRun,
     private readonly key: string,
-  ) {}
+  ) {
+    const runs = (outer.resumed ?? []).filter(({ checkpoint }) => checkpoint.orchestrator !== ASKED_CALL);
+    const waiting = runs.flatMap(({ checkpoint }) => checkpoint.open?.waiting ?? []);
+    for (const call of waiting) this.open.set(call.id, sameCall(call, this.open.get(call.id)));
+    if (waiting.length > 0 && outer.patience > 0) outer.pause();
+  }
 
   /** A tool may run several agents, or an agent several times: each is another task, with runs of its own. */
   taskOf(agent: AnyAgent, args: unknown): Task {
@@ -237,10 +243,10 @@ class AgentControl implements InnerRunControl {
     const same = tasks.findIndex((one) => one.agent === agent && isSameJson(one.args, args));
     const order = same < 0 ? tasks.length : same;
     const runId = order === 0 ? key : `${key}.${order}`;
-    const stored = outer.resumed?.checkpoint.runId ?? key;
-    const isResumed = same < 0 && runId === (stored.startsWith(`${key}.`) ? stored : key);
-    this.task = tasks[order] = new Task(agent, args, this, outer, runId, isResumed ? outer.resumed : undefined);
-    return this.task;
+    const isOwn = ({ checkpoint: { runId: stored = key, orchestrator } }: ResumedRun) =>
+      orchestrator !== ASKED_CALL && runId === (stored.startsWith(`${key}.`) ? stored : key);
+    const resumed = same < 0 ? outer.resumed?.find(isOwn) : undefined;
+    return (this.task = tasks[order] = new Task(agent, args, this, outer, runId, resumed));
   }
 
   /** In another execution, what is answered before its call asks was a call of an earlier one. */
@@ -304,7 +310,7 @@ function report(
     }
     case 'result': {
       const { checkpoint, ...result } = known.result;
-      if (checkpoint && task?.agent.resume) outer?.suspend(checkpoint);
+      if (checkpoint && task?.agent.resume) outer?.suspend({ runId: task.runId, ...checkpoint });
       else outer?.emit(event);
       return answerOf(name, result);
     }

@@ -1,6 +1,7 @@
 import { markAsking } from '../core/askingTool.js';
 import { toolsError } from '../core/errors.js';
 import type { RunEvent } from '../core/event.js';
+import { isSameJson } from '../core/json/equal.js';
 import type { JsonValue } from '../core/json/json.js';
 import type { ProviderOptions, ToolCallPart } from '../core/message.js';
 import type { Infer, InferInput, Schema } from '../core/schema.js';
@@ -69,8 +70,8 @@ export function askTool<
 }): Tool<Name, Infer<S>, ResultOf<Output>, AskProgress<ProgressOf<Output, P>>, InferInput<S>, C> {
   const asking = definition as unknown as Tool;
   const execute: Tool['execute'] = (args, context) => {
-    const call = askedCall(context as ToolContext);
-    return call.run(definition, (ask) => runTool(asking, args, { ...(context as ToolContext), ...ask }));
+    const call = askedCall(context as ToolContext, definition, args);
+    return call.run((ask) => runTool(asking, args, { ...(context as ToolContext), ...ask }));
   };
   return markAsking(tool({ ...asking, execute } as never)) as unknown as ReturnType<
     typeof askTool<Name, Output, S, P, C>
@@ -80,11 +81,14 @@ export function askTool<
 /** A question is an event of a run inside the call. */
 type AskProgress<P> = Nested<RunEvent> | (unknown extends P ? JsonValue : P);
 
-/** All executions of a call share it: `retryTool` does not ask again. */
-function askedCall({ outer, idempotencyKey }: ToolContext): AskedCall {
+/** All executions with the same arguments share it: `retryTool` does not ask again. Others have their own. */
+function askedCall({ outer, idempotencyKey }: ToolContext, tool: { readonly name: string }, args: unknown): AskedCall {
   if (!outer) throw notInRun();
-  const call = outer.inner instanceof AskedCall ? outer.inner : new AskedCall(outer, idempotencyKey);
-  outer.inner = call;
+  const calls = [...outer.controls].filter((control) => control instanceof AskedCall);
+  const place = calls.length > 0 ? `${tool.name}.${calls.length}.` : '';
+  const known = calls.find((one) => one.tool === tool && isSameJson(one.args, args));
+  const call = known ?? new AskedCall(outer, idempotencyKey, tool, args, place);
+  outer.controls.add(call);
   return call;
 }
 

@@ -47,10 +47,10 @@ function asking(options: ExecuteToolsOptions = {}, calls: readonly ToolCallEvent
     context.signal.addEventListener('abort', () => aborted.push(context.call.id));
     const { outer } = context;
     if (outer)
-      outer.inner = {
+      outer.controls.add({
         stop: () => told.push('stop'),
         cancel: (id) => told.push(`cancel ${id}`),
-      };
+      });
     return output;
   });
   const log = observe(
@@ -331,7 +331,7 @@ describe('executeTools with the option resumed', () => {
       );
       const resumed = resumedTurn({ nested }, { 'id-ask': resumedRun });
       expect(types(run([ask], [callOf('ask')], { resumed }))).toEqual(['message', 'toolResult', 'message', 'finish']);
-      expect(seen).toEqual([resumedRun]);
+      expect(seen).toEqual([[resumedRun]]);
     });
 
     it.each([

@@ -9,6 +9,7 @@ export function isSameJson(left: unknown, right: unknown): boolean {
     if (!isObject(a) || !isObject(b) || Array.isArray(a) !== Array.isArray(b)) return false;
     const keys = Object.keys(a);
     if (Object.getPrototypeOf(a) !== Object.getPrototypeOf(b) || keys.length !== Object.keys(b).length) return false;
+    if (keys.length === 0 && JSON.stringify(a) !== JSON.stringify(b)) return false; // two dates
     for (const key of keys) {
       if (!Object.hasOwn(b, key)) return false;
       pairs.push([a[key], b[key]]);

@@ -93,6 +93,7 @@ function checkpointMask(part: Mask, messages: Mask): Mask {
       nested: valuesOf((inner) => checkpoint(inner)),
     }),
     ended: fields(keeping('finishReason')),
+    beside: listOf((inner) => checkpoint(inner)),
   });
   return checkpoint;
 }

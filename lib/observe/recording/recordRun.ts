@@ -5,7 +5,7 @@ import type { Checkpoint } from '../../core/checkpoint.js';
 import { deriveModel } from '../../core/deriveModel.js';
 import type { StreamEvent } from '../../core/event.js';
 import { messagesOf } from '../../core/input.js';
-import { finiteNumber, isRecord, nonEmptyString, objectOrEmpty, omitUndefined } from '../../core/json/json.js';
+import { asArray, finiteNumber, isRecord, nonEmptyString, objectOrEmpty, omitUndefined } from '../../core/json/json.js';
 import type { Message } from '../../core/message.js';
 import type { Model } from '../../core/model.js';
 import { innerAgentOf } from '../../core/innerAgent.js';
@@ -86,7 +86,9 @@ interface Start {
 
 /** With the id of a run, a client of its service can read and continue it. A replay does not need it. */
 function withoutRunIds(checkpoint: Checkpoint): Checkpoint {
-  const { runId: _, open, ...rest } = objectOrEmpty(checkpoint) as unknown as Checkpoint; // it may be anything
+  // It may be anything.
+  const { runId: _, open, beside, ...others } = objectOrEmpty(checkpoint) as unknown as Checkpoint;
+  const rest = { ...others, ...(beside && { beside: asArray(beside).map((run) => withoutRunIds(run as Checkpoint)) }) };
   if (!open?.nested) return open ? { ...rest, open } : rest;
   const nested = Object.entries(open.nested).map(([id, inner]) => [id, withoutRunIds(inner)] as const);
   return { ...rest, open: { ...open, nested: Object.fromEntries(nested) } };

@@ -3,7 +3,8 @@ import type { Approve, CallAnswers } from '../../core/approval.js';
 import type { Checkpoint, ResumedRun } from '../../core/checkpoint.js';
 import type { NestedEvent, RunEvent, StreamEvent } from '../../core/event.js';
 import type { ToolCallPart } from '../../core/message.js';
-import { answersInside, innermost, type Clock, type InnerRunControl, type OuterRun } from '../../core/nested.js';
+import { answersInside, innermost, innerRuns } from '../../core/nested.js';
+import type { Clock, InnerRunControl, OuterRun } from '../../core/nested.js';
 import type { ToolExecution } from './toolExecution.js';
 
 export interface NestedSettings {
@@ -27,7 +28,10 @@ export interface NestedObserver {
 
 export class NestedRun implements OuterRun {
   wrapAgent: OuterRun['wrapAgent'];
-  inner: InnerRunControl | undefined;
+  readonly controls = new Set<InnerRunControl>();
+  readonly resumed: readonly ResumedRun[] | undefined;
+  /** The inner runs so far, by their ids. The last one has changed last. */
+  private readonly runs: Map<string | undefined, Checkpoint>;
   readonly clocks: Set<Clock>;
   hasAsked: boolean;
 
@@ -36,8 +40,10 @@ export class NestedRun implements OuterRun {
     private readonly settings: NestedSettings,
     private readonly execution: ToolExecution,
     private readonly observer: NestedObserver,
-    readonly resumed: ResumedRun | undefined,
+    resumed: ResumedRun | undefined,
   ) {
+    this.resumed = resumed && innerRuns(resumed.checkpoint).map((checkpoint) => ({ ...resumed, checkpoint }));
+    this.runs = new Map(this.resumed?.map(({ checkpoint }) => [checkpoint.runId, checkpoint]));
     this.clocks = new Set([execution]);
     this.hasAsked = resumed !== undefined;
   }
@@ -69,12 +75,12 @@ export class NestedRun implements OuterRun {
   }
 
   keep(checkpoint: Checkpoint): void {
-    if (this.execution.isOpen()) this.observer.innerRunChanged(this.call.id, checkpoint);
+    if (this.execution.isOpen()) this.observer.innerRunChanged(this.call.id, this.withOthers(checkpoint));
   }
 
   suspend(checkpoint: Checkpoint): void {
     if (!this.execution.isOpen()) return;
-    this.observer.innerRunWaits(this.call, checkpoint);
+    this.observer.innerRunWaits(this.call, this.withOthers(checkpoint));
     this.execution.suspend();
   }
 
@@ -89,5 +95,12 @@ export class NestedRun implements OuterRun {
       for (const clock of this.clocks) clock.proceed();
       work();
     });
+  }
+
+  private withOthers(checkpoint: Checkpoint): Checkpoint {
+    this.runs.delete(checkpoint.runId);
+    const beside = [...this.runs.values()];
+    this.runs.set(checkpoint.runId, checkpoint);
+    return beside.length > 0 ? { ...checkpoint, beside } : checkpoint;
   }
 }

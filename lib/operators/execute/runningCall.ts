@@ -57,13 +57,13 @@ export class RunningCall implements ExecutionObserver {
 
   /** Stops an agent in the tool, so that the result has what it wrote; unsubscribes any other tool. */
   cancel(): void {
-    this.nested.inner?.stop();
+    for (const control of this.nested.controls) control.stop();
     this.execution.cancel(cancellation());
   }
 
   /** `id` is the id of the inner call in the outer run. */
   cancelInner(id: string): void {
-    this.nested.inner?.cancel(id);
+    for (const control of this.nested.controls) control.cancel(id);
   }
 
   unsubscribe(): void {

@@ -58,7 +58,7 @@ function isAtMostOnce(tool: Tool): boolean {
 }
 
 /** Whether the last record of a call is an open question: then nothing has happened since it was asked. */
-const asksPerson = ({ resumed }: OuterRun): boolean => (resumed?.checkpoint.open?.waiting.length ?? 0) > 0;
+const asksPerson = ({ resumed }: OuterRun): boolean => (resumed?.at(-1)?.checkpoint.open?.waiting.length ?? 0) > 0;
 
 const unknownText =
   'The outcome of the call is unknown: it had begun when its process ended, so it may have taken effect. It was not ' +

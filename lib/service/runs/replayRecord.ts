@@ -4,7 +4,7 @@ import type { Checkpoint, OpenCalls } from '../../core/checkpoint.js';
 import type { FinishReason } from '../../core/chunk.js';
 import { eventOfPart, type NestedEvent, type RunEvent } from '../../core/event.js';
 import { readableParts, toolCallsOf, type Message } from '../../core/message.js';
-import { nestedId } from '../../core/nested.js';
+import { callRuns, nestedId } from '../../core/nested.js';
 import { addUsage, negative, type Usage } from '../../core/usage.js';
 import { prefixAfterTools } from '../../operators/prefixAfterTools.js';
 import { isInnerStep, withInner } from './innerMessages.js';
@@ -143,7 +143,7 @@ const nestedEvents = (
   answers?: CallAnswers,
   outer?: string,
 ): RunEvent[] =>
-  Object.entries(open?.nested ?? {}).flatMap(([id, { emitted, state, open: inner }]) => {
+  callRuns(Object.entries(open?.nested ?? {})).flatMap(([id, { emitted, state, open: inner }]) => {
     const name = open?.messages.flatMap(toolCallsOf).find((call) => call.id === id)?.name ?? '';
     const path = outer === undefined ? id : nestedId(outer, id);
     const inside = steps.flatMap((step) => (step.id === id ? [step.event] : [])).filter(isInnerStep);

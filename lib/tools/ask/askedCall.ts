@@ -19,7 +19,6 @@ import { CallJournal, cancelledQuestion, unanswered } from './callJournal.js';
 
 /** One execution of the call: `retryTool` begins another one. */
 interface Execution {
-  readonly tool: { readonly name: string };
   isOpen: boolean;
   readonly ended: Observable<void>;
   /** The number of questions without a key. */
@@ -36,20 +35,22 @@ export class AskedCall implements InnerRunControl {
   /** The questions whose answer is `otherwise`. */
   private readonly defaulted = new Set<string>();
   private openSteps = 0;
-  /** The tool that asks, and records steps: the questions and steps of another tool may have the same keys. */
-  private owner: Execution['tool'] | undefined;
   /** Whether nobody answers any more, while the run lives. */
   private isUnheard = false;
 
   constructor(
     private readonly outer: OuterRun,
     private readonly idempotencyKey: string,
+    readonly tool: object,
+    readonly args: unknown,
+    /** What its ids begin with: those of other tools in the call may have the same keys. Empty for the first one. */
+    private readonly place: string,
   ) {
-    this.journal = new CallJournal(outer.resumed);
+    this.journal = new CallJournal(place, outer.resumed);
   }
 
   /** The values of an execution, without the progress that an earlier one has emitted. */
-  run(tool: Execution['tool'], execute: (asking: AskContext) => Observable<ToolValue>): Observable<ToolValue> {
+  run(execute: (asking: AskContext) => Observable<ToolValue>): Observable<ToolValue> {
     return defer(() => {
       const { journal, outer } = this;
       const listening = outer.answers.subscribe({
@@ -58,7 +59,7 @@ export class AskedCall implements InnerRunControl {
         complete: () => this.leave([...this.open.keys()], true),
       });
       const ended = new AsyncSubject<void>();
-      const execution = { tool, isOpen: true, ended, count: 0 };
+      const execution = { isOpen: true, ended, count: 0 };
       const known = journal.progress;
       let emitted = 0;
       const values = execute({
@@ -84,11 +85,7 @@ export class AskedCall implements InnerRunControl {
   /** After its execution has ended, an asynchronous tool asks nobody, and begins no step. */
   private during<T>(execution: Execution, work: () => Observable<T>): Observable<T> {
     return defer(() => {
-      const { tool } = execution;
       if (!execution.isOpen) return NEVER;
-      this.owner ??= tool;
-      if (this.owner !== tool)
-        throw new Error(`The tool "${tool.name}" asks in a call in which "${this.owner.name}" asks: use one askTool.`);
       const rest = defer(() => (execution.isOpen ? EMPTY : NEVER));
       return concat(work().pipe(takeUntil(execution.ended)), rest);
     });
@@ -97,7 +94,7 @@ export class AskedCall implements InnerRunControl {
   private ask<S extends Schema>(execution: Execution, asked: AskOptions<S>): Observable<Infer<S>> {
     requireNumber('within', asked.within, 0);
     requireShort(asked);
-    const id = asked.key ?? String(++execution.count);
+    const id = `${this.place}${asked.key ?? ++execution.count}`;
     const answer = defer(() => this.answered(id, asked));
     return concat(this.outer.written, answer); // nobody is asked by a call that may be lost
   }
@@ -107,7 +104,7 @@ export class AskedCall implements InnerRunControl {
     if (journal.steps.has(key)) return of(journal.steps.get(key) as T);
     this.openSteps++;
     // The call is stored first: if the model were asked again, the call could have another id, and so another key.
-    const output = defer(() => outputOf(() => work(`${this.idempotencyKey}.${key}`)));
+    const output = defer(() => outputOf(() => work(`${this.idempotencyKey}.${this.place}${key}`)));
     return concat(outer.written, output).pipe(
       takeLast(1),
       defaultIfEmpty(null),

@@ -6,6 +6,7 @@ import {
   type Question,
   type WaitingCall,
 } from '../../core/approval.js';
+import { ASKED_CALL } from '../../core/askingTool.js';
 import type { Checkpoint, ResumedRun } from '../../core/checkpoint.js';
 import { startState, type RunEvent, type TurnMessageEvent } from '../../core/event.js';
 import { finiteNumber, objectOrEmpty, type JsonObject, type JsonValue } from '../../core/json/json.js';
@@ -14,8 +15,6 @@ import type { Message, ToolCallPart, ToolResultPart } from '../../core/message.j
 import { readCheckpoint } from '../../core/readCheckpoint.js';
 
 const NAME = 'ask';
-
-const ORCHESTRATOR = 'askTool';
 
 /** What a call has done so far, as the checkpoint of an inner run whose calls are its questions. */
 export class CallJournal {
@@ -31,9 +30,15 @@ export class CallJournal {
   readonly told: Set<string>;
   progress: number;
 
-  /** Throws ConfigurationError `checkpoint` if the checkpoint is not that of a call with questions. */
-  constructor(resumed?: ResumedRun) {
-    const { open, state, emitted } = resumed ? readCheckpoint(resumed.checkpoint, ORCHESTRATOR) : {};
+  /** `runId`: empty for the first tool that asks in the call. */
+  constructor(
+    private readonly runId: string,
+    runs: readonly ResumedRun[] = [],
+  ) {
+    const isOwn = ({ checkpoint }: ResumedRun) =>
+      checkpoint.orchestrator === ASKED_CALL && (checkpoint.runId ?? '') === runId;
+    const resumed = runs.find(isOwn);
+    const { open, state, emitted } = resumed ? readCheckpoint(resumed.checkpoint, ASKED_CALL) : {};
     const { steps, progress } = state?.memo ?? {};
     this.steps = new Map<string, JsonValue>(Object.entries(objectOrEmpty(steps)));
     this.progress = finiteNumber(progress) ?? 0;
@@ -82,10 +87,11 @@ export class CallJournal {
   }
 
   checkpoint(): Checkpoint {
-    const { steps, answers, waiting, questions, messages, told, progress } = this;
+    const { steps, answers, waiting, questions, messages, told, progress, runId } = this;
     return {
       version: 1,
-      orchestrator: ORCHESTRATOR,
+      orchestrator: ASKED_CALL,
+      ...(runId !== '' && { runId }),
       state: { ...startState([]), memo: { steps: Object.fromEntries(steps), progress } },
       emitted: { text: '', thinking: '', messages: [...messages], needsSeparator: false },
       open: {

@@ -21,9 +21,9 @@ const budgets: readonly Budget[] = [
     gzipped: 24_000,
   },
   { code: "export { openaiChat } from 'rivulet';", most: 87_350, gzipped: 33_450 },
-  { code: "export { createAgent, openaiChat, tool } from 'rivulet';", most: 159_000, gzipped: 58_125 },
-  { code: "export { createAgent, openai, tool } from 'rivulet';", most: 173_100, gzipped: 62_625 },
-  { code: "export { createAgent, openaiChat, tool, typed } from 'rivulet';", most: 170_150, gzipped: 61_975 },
+  { code: "export { createAgent, openaiChat, tool } from 'rivulet';", most: 159_360, gzipped: 58_230 },
+  { code: "export { createAgent, openai, tool } from 'rivulet';", most: 173_455, gzipped: 62_770 },
+  { code: "export { createAgent, openaiChat, tool, typed } from 'rivulet';", most: 170_515, gzipped: 62_135 },
   { code: "export * from 'rivulet';", most: 342_800 },
   { code: "export { remoteChats } from 'rivulet/chat';", most: 13_900 },
   { code: "export * from 'rivulet/chat';", most: 94_500 },
@@ -39,7 +39,7 @@ const budgets: readonly Budget[] = [
   { code: "export * from 'rivulet/provider';", most: 74_350 },
   { code: "export { inspectRuns, recordRun } from 'rivulet/recording';", most: 36_650 },
   { code: "export * from 'rivulet/recording';", most: 174_900 },
-  { code: "export * from 'rivulet/testing';", most: 131_750 }, // runAgent has the agent
+  { code: "export * from 'rivulet/testing';", most: 132_105 }, // runAgent has the agent
 ];
 
 /**
