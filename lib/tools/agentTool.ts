@@ -5,8 +5,7 @@ import type { Checkpoint, ResumedRun } from '../core/checkpoint.js';
 import type { FinishReason, ToolCallFragment } from '../core/chunk.js';
 import { errorText } from '../core/errors.js';
 import type { CheckpointEvent, RunResult, StreamEvent } from '../core/event.js';
-import { asKnownEvent, isTurn, type KnownEvent } from '../core/eventGuards.js';
-import { failedRunOf } from '../core/failedRun.js';
+import { asKnownEvent, type KnownEvent } from '../core/eventGuards.js';
 import type { Input } from '../core/input.js';
 import { isSameJson } from '../core/json/equal.js';
 import { omitUndefined, type JsonValue } from '../core/json/json.js';
@@ -18,8 +17,8 @@ import type { Infer, InferInput, Schema } from '../core/schema.js';
 import type { Nested, Tool } from '../core/tool.js';
 import { ToolFailure } from '../operators/execute/toolFailure.js';
 import type { Plain } from '../core/typesOf.js';
-import { addUsage, negative, type Usage } from '../core/usage.js';
 import { requireSync } from '../core/options.js';
+import { withFailedTurn } from './failedTurn.js';
 
 export interface AnyAgent {
   stream(input: string | Message | readonly Message[], ...options: never): Observable<StreamEvent>;
@@ -142,17 +141,6 @@ function innerEvents(
   if (!checkpoint || !inner.resume) return withFailedTurn(inner.stream(input(), ...([runOptions] as never)), {}, usage);
   const resumed = inner.resume(checkpoint, ...([{ ...runOptions, ...answers }] as never));
   return withFailedTurn(resumed, checkpoint.state.usage, usage);
-}
-
-/** A turn that fails has no `turn` event: what it has used is in the error. `before`: the usage of earlier turns. */
-function withFailedTurn(run: Observable<StreamEvent>, before: Usage, report: (usage: Usage) => void) {
-  let counted = before;
-  const next = (event: StreamEvent) => isTurn(event) && (counted = addUsage(counted, event.usage));
-  const error = (thrown: unknown) => {
-    const left = addUsage(failedRunOf(thrown)?.usage ?? counted, negative(counted));
-    if (Object.values(left).some((count: number) => count > 0)) report(left);
-  };
-  return run.pipe(tap({ next, error }));
 }
 
 function optionsOf({ call, approve, patience, written }: OuterRun, task: Task) {
