@@ -14,7 +14,7 @@ export interface PageStorage {
 }
 
 /** The storage of a browser that forbids one, and of a server: it ends with the application. */
-const MEMORY = new InjectionToken<ConversationStorage>('rivulet storage', {
+const MEMORY = /* @__PURE__ */ new InjectionToken<ConversationStorage>('rivulet storage', {
   factory: () => {
     const texts = new Map<string, string>();
     return {
