@@ -21,25 +21,27 @@ afterEach(() => {
 
 const silent: ConversationAgent = { stream: () => NEVER, resume: () => NEVER, join: () => NEVER, stop: () => NEVER };
 
+type Tab = 0 | 1 | 2;
+
 /**
- * A storage of two tabs. As in a browser, each tab has a copy of the value, which is changed by another tab only while
+ * A storage of three tabs. As in a browser, each tab has a copy of the value, which is changed by another tab only while
  * the tab is idle. The value of the last one that wrote stays.
  */
 function createTabs(agent: ConversationAgent = silent, options: ConversationOptions = {}) {
   let value: string | null = null;
   let room = Infinity;
-  const written: [number, number] = [0, 0];
-  const copies: [string | null, string | null] = [null, null];
-  const storageOf = (tab: 0 | 1) => ({
-    getItem: () => copies[tab],
+  const written = [0, 0, 0];
+  const copies: (string | null)[] = [null, null, null];
+  const storageOf = (tab: Tab) => ({
+    getItem: () => copies[tab] ?? null,
     setItem(_: string, text: string) {
-      written[tab] += 1;
+      written[tab] = (written[tab] ?? 0) + 1;
       if (text.length > room) throw new Error('The storage is full.');
       value = copies[tab] = text;
     },
   });
-  const storages = [storageOf(0), storageOf(1)] as const;
-  const open = (tab: 0 | 1, saved: SavedConversation | string | null = copies[tab]) => {
+  const storages = [storageOf(0), storageOf(1), storageOf(2)] as const;
+  const open = (tab: Tab, saved: SavedConversation | string | null = storages[tab].getItem()) => {
     const chat = conversation(agent, { ...options, saved });
     const page = chat.view$.subscribe();
     page.add(persist(chat, storages[tab], 'chat').subscribe());
@@ -51,9 +53,9 @@ function createTabs(agent: ConversationAgent = silent, options: ConversationOpti
     written,
     open,
     fill: (characters: number) => (room = characters),
-    put: (text: string | null) => (value = copies[0] = copies[1] = text),
+    put: (text: string | null) => (value = copies[0] = copies[1] = copies[2] = text),
     /** Tabs are idle: they get the value. */
-    sync: (...tabs: readonly (0 | 1)[]) => tabs.forEach((tab) => (copies[tab] = value)),
+    sync: (...tabs: readonly Tab[]) => tabs.forEach((tab) => (copies[tab] = value)),
     /** Then the event arrives. */
     notify: () => page.dispatchEvent(Object.assign(new Event('storage'), { key: 'chat' })),
     stored: () => conversation(silent, { saved: value }),
@@ -133,6 +135,25 @@ describe('two tabs that write in the same moment', () => {
 });
 
 describe('a tab', () => {
+  it('keeps a prompt of a third one, which it has read, and which a value lacks', () => {
+    const tabs = createTabs();
+    const first = tabs.open(0);
+    first.chat.send('a');
+    tabs.sync(0, 1, 2);
+    const busy = tabs.open(1);
+    tabs.open(2).chat.send('of the third');
+    tabs.sync(0);
+    first.page.unsubscribe();
+    const again = tabs.open(0);
+    again.chat.send('of the first');
+    busy.chat.send('of the busy one'); // it has read neither
+    tabs.sync(0);
+    again.page.unsubscribe(); // the third one is closed, too: nobody else has its prompt
+    expect(tabs.stored().view.queued).toEqual(
+      expect.arrayContaining(['of the first', 'of the third', 'of the busy one']),
+    );
+  });
+
   it('writes nothing when it only joins a run', async () => {
     const model = scriptedModel(() => ['Hel', { delay: 50 }, 'lo']);
     const handler = agentHandler(createAgent({ model }));
@@ -145,7 +166,7 @@ describe('a tab', () => {
     const before = tabs.written[0];
     const second = tabs.open(1);
     await firstValueFrom(second.chat.view$.pipe(filter(({ status }) => status === 'streaming')));
-    expect(tabs.written).toEqual([before, 0]);
+    expect(tabs.written).toEqual([before, 0, 0]);
   });
 
   it('writes nothing that it has written to a full storage', () => {
