@@ -106,50 +106,33 @@ describe('agentTool', () => {
     return { error };
   };
   const looks = [toolCall('look'), finish(10, 'toolCalls')];
-  const usedUntil: Readonly<Record<string, [research: Tool, total: number]>> = {
-    'an error of its first response': [agentTool(createAgent({ model: scriptedModel([[cut()]]) }), described), 20],
-    'an error of a later response': [
-      agentTool(createAgent({ model: scriptedModel([looks, [cut()]]), tools: [look] }), described),
-      30,
-    ],
+  const researchWith = (responses: Parameters<typeof scriptedModel>[0], settings = {}) =>
+    agentTool(createAgent({ model: scriptedModel(responses), tools: [look], ...settings }), described);
+  const usedUntil: Readonly<Record<string, readonly [research: () => Tool, total: number]>> = {
+    'an error of its first response': [() => researchWith([[cut()]]), 20],
+    'an error of a later response': [() => researchWith([looks, [cut()]]), 30],
     'an error, and an answer of the next execution': [
-      retryTool(
-        agentTool(
-          createAgent({ model: scriptedModel([looks, [cut()], ['Nile', finish(5)]]), tools: [look] }),
-          described,
-        ),
-        { count: 1, delay: () => of(0) },
-      ),
+      () => retryTool(researchWith([looks, [cut()], ['Nile', finish(5)]]), { count: 1, delay: () => of(0) }),
       35,
     ],
-    'an error without a usage': [
-      agentTool(
-        createAgent({ model: scriptedModel([looks, [{ error: new Error('cut') }]]), tools: [look] }),
-        described,
-      ),
-      10,
-    ],
+    'an error without a usage': [() => researchWith([looks, [{ error: new Error('cut') }]]), 10],
     'an output that is not valid': [
-      agentTool(
-        createAgent({
-          model: scriptedModel([
-            ['a', finish(10)],
-            ['b', finish(20)],
-          ]),
-          output: typed(z.object({ river: z.string() })),
-          maxRepairs: 1,
-        }),
-        described,
-      ),
+      () => {
+        const answers = [
+          ['a', finish(10)],
+          ['b', finish(20)],
+        ];
+        return researchWith(answers, { tools: [], output: typed(z.object({ river: z.string() })), maxRepairs: 1 });
+      },
       30,
     ],
-    'a limit': [agentTool(createAgent({ model: scriptedModel([looks]), tools: [look], maxTurns: 1 }), described), 10],
+    'a limit': [() => researchWith([looks], { maxTurns: 1 }), 10],
   };
 
   it.each(Object.entries(usedUntil))(
     'agentTool counts the usage of an agent that ends with %s',
     async (_, [research, total]) => {
-      const { usage } = await firstValueFrom(asking(research).run('?'));
+      const { usage } = await firstValueFrom(asking(research()).run('?'));
       expect(usage.total).toBe(3000 + total);
     },
   );
