@@ -29,7 +29,7 @@ export class OwnWrites {
     if (this.common.length > MAX_STATES) this.common.shift();
   }
 
-  /** A value that was removed, and written anew, has another beginning. */
+  /** Whether a value is the one that the tab knows. After it was removed, the next one has another id. */
   isOf({ writes }: SavedConversation): boolean {
     return writes !== undefined && writes.of === this.of;
   }

@@ -133,7 +133,7 @@ describe('fromUiMessages', () => {
     ['an error', part('output-error', { errorText: 'No camera.' }), { errors: { c1: 'No camera.' } }],
     ['no answer', part('approval-requested'), {}],
   ])('fromUiMessages reads %s for the run that waits', (_, answered, answers) => {
-    const earlier = other('output-available', { output: 1 }); // it is no answer
+    const earlier = other('output-available', { output: 1 }); // this is not an answer
     const { response } = fromUiMessages([user(text('Pay.')), answer(earlier, answered)], new Map([['a', waiting]]));
     expect(response).toMatchObject({ id: 'a', kept: waiting });
     expect(response?.answers).toEqual({ decisions: {}, results: {}, errors: {}, ...answers });
