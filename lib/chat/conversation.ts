@@ -3,6 +3,7 @@ import { map, merge, NEVER, ReplaySubject, share, takeWhile, tap, type Observabl
 import type { CallAnswers, Decision } from '../core/approval.js';
 import { messagesOf, requireInput, type Input } from '../core/input.js';
 import { omitUndefined, type JsonObject, type JsonValue } from '../core/json/json.js';
+import { isSameList } from '../core/lists.js';
 import { notObservable } from '../core/notObservable.js';
 import { reportErrorsOf } from '../core/reportUnhandled.js';
 import { randomId } from '../transport/randomId.js';
@@ -279,6 +280,3 @@ function inOrder(emit: () => void): () => void {
 
 const isSameView = (before: ConversationView, after: ConversationView) =>
   (['exchanges', 'waiting', 'queued'] as const).every((list) => isSameList(before[list], after[list]));
-
-export const isSameList = (before: readonly unknown[], after: readonly unknown[]) =>
-  before.length === after.length && before.every((value, index) => value === after[index]);

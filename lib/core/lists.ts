@@ -9,3 +9,6 @@ export function groupByKey<K, T>(items: readonly T[], keyOf: (item: T) => K): Re
   for (const item of items) addToList(groups, keyOf(item), item);
   return groups;
 }
+
+export const isSameList = (a: readonly unknown[], b: readonly unknown[]): boolean =>
+  a.length === b.length && a.every((value, index) => value === b[index]);

@@ -1,6 +1,7 @@
 import { defer, map, of, reduce, tap, type Observable } from 'rxjs';
 import type { Chunk } from '../core/chunk.js';
 import { checkKeepRecent, cutIndex, inputBefore, type KeepRecentOptions } from '../core/keepRecent.js';
+import { isSameList } from '../core/lists.js';
 import { readableParts, systemMessage, userMessage, type Message, type ReadablePart } from '../core/message.js';
 import type { Model, ModelRequest } from '../core/model.js';
 import { openResponse } from '../core/response.js';
@@ -107,11 +108,8 @@ interface Summary {
 const withoutSystem = (messages: readonly Message[]) => messages.filter(({ role }) => role !== 'system');
 
 /** Another history may have the same message, for example an answer that is a constant of the program. */
-function isOf(summary: Summary | undefined, messages: readonly Message[], end: number): boolean {
-  if (!summary) return false;
-  const own = withoutSystem(messages.slice(0, end));
-  return own.length === summary.includes.length && own.every((message, index) => message === summary.includes[index]);
-}
+const isOf = (summary: Summary | undefined, messages: readonly Message[], end: number): boolean =>
+  summary !== undefined && isSameList(withoutSystem(messages.slice(0, end)), summary.includes);
 
 /** The system messages, the summary, and the messages from an index on with the input to which they belong. */
 function withSummary(messages: readonly Message[], index: number, summary: Message): readonly Message[] {
