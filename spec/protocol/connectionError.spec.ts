@@ -1,15 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
 import { causes, connectionError, describeThrown, notAResponse } from '../../lib/protocol/connectionError.js';
+import { freePort } from '../support/freePort.js';
 import { failureOf, requestTo } from './wires.js';
 
 describe('connectionError', () => {
   it('connectionError contains the reason, which fetch hides in the cause, and not the query of the URL', async () => {
-    const probe = createServer();
-    await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve));
-    const { port } = probe.address() as AddressInfo;
-    await new Promise((resolve) => probe.close(resolve));
+    const port = await freePort();
     const error = await failureOf(requestTo({ url: `http://127.0.0.1:${port}/chat?key=hidden` }));
     expect(error).toMatchObject({ code: 'connection', retryable: true });
     expect(error.message).toMatch(`127.0.0.1:${port}/chat`);

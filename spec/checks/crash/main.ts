@@ -1,10 +1,9 @@
 import { fork } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { firstValueFrom, timer } from 'rxjs';
+import { freePort } from '../../support/freePort.js';
 import { createRandom } from '../attack/family.js';
 import { createUser } from './pages.js';
 import { startStore } from './storeServer.js';
@@ -26,15 +25,6 @@ const time = Number(values.seconds) * 1000;
 const random = createRandom(seed);
 const print = (line: string) => process.stdout.write(`${line}\n`);
 const pause = (milliseconds: number) => firstValueFrom(timer(milliseconds));
-
-/** Returns a port that nobody uses. */
-const freePort = () =>
-  new Promise<number>((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as AddressInfo;
-      server.close(() => resolve(port));
-    });
-  });
 
 const store = await startStore(seed, Number(values.faults));
 const ports = [await freePort(), await freePort()];

@@ -24,6 +24,7 @@ import { memoryStore } from '../../../lib/service/stores/memory/memoryStore.js';
 import { nodeListener } from '../../../lib/service/http/nodeListener.js';
 import { remoteAgent } from '../../../lib/chat/remoteAgent.js';
 import type { RunRecord, RunStore, StoredRun } from '../../../lib/service/ports/runStore.js';
+import { freePort } from '../../support/freePort.js';
 import { shutDown } from '../../support/services.js';
 import { inVirtualTime } from '../../support/virtualTime.js';
 import { lateStore, mapStore } from '../../support/stores.js';
@@ -55,19 +56,20 @@ const slow = tool({
   execute: () => NEVER.pipe(finalize(() => isSlowLeft.next())),
 });
 
-/** A service on a real socket. */
+/** A service on a real socket. It can listen on its port again. */
 async function serve(script: Script<ScriptedRequest>, options: AgentHandlerOptions = {}) {
+  const port = await freePort();
   const model = scriptedModel(script);
   const handler = agentHandler(createAgent({ model, tools: [weather, tool(zone), slow] }), options);
   const server: Server = createServer(nodeListener(handler));
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
   cleanups.push(() => {
     server.closeAllConnections();
     server.close();
     shutDown(handler);
   });
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/api/chat`;
-  return { url, server, handler, model };
+  const url = `http://127.0.0.1:${port}/api/chat`;
+  return { url, port, server, handler, model };
 }
 
 /** A page with a conversation. */
@@ -331,8 +333,7 @@ describe('agentHandler and remoteAgent', () => {
   });
 
   it('a prompt that never arrived, and a service that has lost its store: the conversation continues', async () => {
-    const { url, server, model } = await serve(['One', 'Three', 'Four']);
-    const { port } = server.address() as AddressInfo;
+    const { url, port, server, model } = await serve(['One', 'Three', 'Four']);
     const { chat, done } = open(url);
     chat.send('a');
     await done();

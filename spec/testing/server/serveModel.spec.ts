@@ -8,6 +8,7 @@ import { toolCall } from '../../../lib/testing/index.js';
 import { serveFrames, serveModel } from '../../../lib/testing/server/index.js';
 import type { LoopbackServer, ServedTurn } from '../../../lib/testing/server/index.js';
 import type { ServerEvent } from '../../../lib/testing/server/serveModel.js';
+import { freePort } from '../../support/freePort.js';
 
 let server: LoopbackServer;
 afterEach(() => server.close());
@@ -62,9 +63,10 @@ describe('serveModel', () => {
   });
 
   it('serveModel listens on the port that is passed, and rejects one that is taken', async () => {
-    const first = await serveModel(['one']);
-    await expect(serveModel(['two'], { port: first.port })).rejects.toThrow('EADDRINUSE');
-    const { port } = first;
+    const port = await freePort();
+    const first = await serveModel(['one'], { port });
+    expect(first.port).toBe(port);
+    await expect(serveModel(['two'], { port })).rejects.toThrow('EADDRINUSE');
     await first.close();
     const second = await serveModel(['two'], { port });
     expect(second.url).toBe(`http://127.0.0.1:${port}/v1`);
