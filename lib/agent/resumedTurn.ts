@@ -6,6 +6,7 @@ import type { JsonValue } from '../core/json/json.js';
 import { toJson } from '../core/json/toJson.js';
 import { toolCallsOf } from '../core/message.js';
 import { innerAgentOf } from '../core/innerAgent.js';
+import { innerRuns } from '../core/nested.js';
 import { readCheckpoint } from '../core/readCheckpoint.js';
 import { validate, type Validation } from '../core/schema.js';
 import type { Tool } from '../core/tool.js';
@@ -80,7 +81,7 @@ function requireValid(given: AllAnswers, waiting: ReadonlyMap<string, WaitingCal
     if (typeof error !== 'string' || Object.hasOwn(results, id) || Object.hasOwn(decisions, id)) throw invalidError(id);
 }
 
-/** Checks as the agent of the inner run would, which resumes it later with the same answers. */
+/** Checks as the agents of the inner runs would, which resume them later with the same answers. */
 function innerRun(
   id: string,
   stored: Checkpoint,
@@ -88,15 +89,20 @@ function innerRun(
   questions: ReadonlyMap<string, WaitingCall>,
   tool: Tool | undefined,
 ): Observable<readonly [string, ResumedRun]> {
-  const run = [id, { checkpoint: stored, answers }] as const;
   const agent = innerAgentOf(tool);
-  if (!agent) {
-    // A tool that asks; or one that is gone, or runs another kind of agent, whose calls are not known.
-    const own = mapAnswers(answers, (inner) => (questions.has(inner) ? inner : undefined));
-    return validAnswers(own, () => undefined).pipe(map(() => run));
-  }
-  const { open } = readCheckpoint(stored, agent.orchestrator);
-  return resumedTurn(open, answers, agent.tools).pipe(map(() => run));
+  const runs = innerRuns(stored);
+  const waitsIn = ({ open }: Checkpoint, call: string) => open?.waiting.some((one) => one.id === call) ?? false;
+  const checks = runs.map((inner) => {
+    const { task } = inner;
+    const isOwn = (call: string) => waitsIn(inner, call) || !runs.some((other) => waitsIn(other, call));
+    const own = mapAnswers(answers, (call) => (isOwn(call) ? call : undefined));
+    if (agent && (task?.name ?? agent.name) === agent.name && task?.kind !== 'ask')
+      return resumedTurn(readCheckpoint(inner, agent.orchestrator).open, own, agent.tools);
+    // A tool that asks; or an agent that is gone, or that the tool runs by itself, whose calls are not known.
+    const asked = mapAnswers(own, (call) => (questions.has(call) ? call : undefined));
+    return validAnswers(asked, () => undefined);
+  });
+  return forkJoin(checks).pipe(map(() => [id, { checkpoint: stored, answers }] as const));
 }
 
 function validAnswers(

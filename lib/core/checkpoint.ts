@@ -42,6 +42,20 @@ export interface Checkpoint {
   readonly ended?: RunOutcome;
   /** The other inner runs of the same call: its tool asks and runs an agent, or runs several. Absent if none. */
   readonly beside?: readonly Checkpoint[];
+  /** What began the inner run. Absent in the checkpoint of an outer run. */
+  readonly task?: InnerTask;
+  /** What else the same call has begun, without a checkpoint yet. Absent if nothing. */
+  readonly begun?: readonly InnerTask[];
+}
+
+/** What a tool has begun inside of a call. It is found by its name and its arguments when the tool begins again. */
+export interface InnerTask {
+  readonly kind: 'agent' | 'ask';
+  readonly name: string;
+  /** A hash of the arguments, and of how often they were passed before. */
+  readonly arguments: string;
+  /** Counts the inner runs of the call. */
+  readonly order: number;
 }
 
 /** The calls of the first message of `open` run in the background. Those with a result have not joined the run yet. */

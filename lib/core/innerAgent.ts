@@ -3,6 +3,8 @@ import type { Tool } from './tool.js';
 export interface InnerAgent {
   readonly tools: readonly Tool[];
   readonly orchestrator: string;
+  /** The name of the tool that runs it. Absent for the agent itself. */
+  readonly name?: string;
 }
 
 /** A property, because wrappers copy those. */

@@ -1,8 +1,10 @@
 import { filter, ReplaySubject, type Observable } from 'rxjs';
 import { MAX_ANSWERS, mapAnswers, type Approve, type CallAnswers, type WaitingCall } from './approval.js';
-import type { Checkpoint, OpenCalls, ResumedRun } from './checkpoint.js';
+import type { Checkpoint, InnerTask, OpenCalls, ResumedRun } from './checkpoint.js';
 import type { StreamEvent } from './event.js';
 import { asKnownEvent, type KnownEvent } from './eventGuards.js';
+import type { CallScope } from './callScope.js';
+import type { InnerPlaces } from './innerPlaces.js';
 import type { ToolCallPart } from './message.js';
 
 /** A limit of time that does not count the time of a person. */
@@ -25,6 +27,11 @@ export interface OuterRun {
   readonly checkpoints: boolean;
   /** The inner runs that are resumed. Undefined for a new call. */
   readonly resumed: readonly ResumedRun[] | undefined;
+  /** What else an earlier process has begun, without a checkpoint. */
+  readonly begun: readonly InnerTask[] | undefined;
+  /** Added by the tools: where each inner run stands (`placesOf`), and the execution of the call (`scopeOf`). */
+  places?: InnerPlaces;
+  scope?: CallScope;
   /** Whether the call has asked a person, or is resumed and may have: its result is for nobody else. */
   readonly hasAsked: boolean;
   /** The outer run's own `approve`, which decides about inner calls if the agent has none. Undefined: they wait. */
@@ -40,15 +47,20 @@ export interface OuterRun {
   /** Added by the tools: how the inner runs are stopped. All executions of the call share them (`retryTool`). */
   readonly controls: Set<InnerRunControl>;
   emit(event: StreamEvent): void;
-  /** Keeps an inner run so far, for the checkpoints of the outer run. Its `runId` tells it from others of the call. */
+  /** Keeps an inner run so far, for the checkpoints of the outer run. Its `task` tells it from others of the call. */
   keep(checkpoint: Checkpoint): void;
-  /** Ends the call without a result, because inner calls wait. The outer run waits for the same calls. */
+  /** Begins work that a suspension would interrupt. Returns its end. */
+  begin(): () => void;
+  /**
+   * Ends the call without a result, because inner calls wait, as soon as nothing inside of it works. The outer run
+   * waits for the same calls. Whoever keeps its run again goes on.
+   */
   suspend(checkpoint: Checkpoint): void;
   readonly clocks: Set<Clock>;
-  /** A person is asked: the deadlines of the call stop, and another call may begin. */
-  pause(): void;
-  /** The call continues, as soon as `concurrency` allows, by calling a function. */
-  proceed(work: () => void): void;
+  /** A person is asked by `waiting`: the deadlines of the call stop, and another call may begin. */
+  pause(waiting: object): void;
+  /** Continues by calling a function: as soon as `concurrency` allows, or at once if something else still waits. */
+  proceed(waiting: object, work: () => void): void;
 }
 
 /** The id of an inner call in the outer run. Inner and outer runs choose their ids independently. */
@@ -78,7 +90,7 @@ export const asOuterCall = <Call extends WaitingCall>(outer: string, call: Call)
 });
 
 /** The inner runs of a call, by the checkpoint that it has: the last one that has changed, and those beside it. */
-export const innerRuns = ({ beside = [], ...last }: Checkpoint): readonly Checkpoint[] => [...beside, last];
+export const innerRuns = ({ beside = [], begun: _, ...last }: Checkpoint): readonly Checkpoint[] => [...beside, last];
 
 export const callRuns = (nested: Iterable<readonly [id: string, checkpoint: Checkpoint]>) =>
   [...nested].flatMap(([id, checkpoint]) => innerRuns(checkpoint).map((run) => [id, run] as const));

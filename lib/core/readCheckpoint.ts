@@ -28,6 +28,8 @@ interface Fields {
   readonly [field: string]: Check | Fields;
 }
 
+const innerTask: Fields = { kind: text, name: text, arguments: text, order: count };
+
 const checkpointFields: Fields = {
   state: { 'messages[]': message, turn: count, usage, 'memo?': record },
   emitted: { text, thinking: text, 'messages[]': message, 'metadata?': record, needsSeparator: boolean },
@@ -41,6 +43,8 @@ const checkpointFields: Fields = {
     'nested?': record, // each is checked when it is resumed
   },
   'runId?': text,
+  'task?': innerTask,
+  'begun[]?': innerTask,
   'background?': { turns: record },
   'ended?': { finishReason, 'rawReason?': text },
 };

@@ -1,3 +1,4 @@
+import type { CallScope } from './callScope.js';
 import type { ObservableInput } from 'rxjs';
 import { schemaError, toolsError } from './errors.js';
 import type {
@@ -54,12 +55,14 @@ export interface ToolContext<P = unknown, Call extends ToolCallPart<string, unkn
   readonly idempotencyKey: string;
   /** The run that has made the call, for a tool that runs an agent: `agentTool` uses it. */
   readonly outer?: OuterRun | undefined;
+  /** The execution, for tools that execute others: `agentTool` and `askTool` use it. */
+  readonly scope?: CallScope | undefined;
 }
 
 /** The second argument of `needsApproval`: what is known of the call before it runs. */
 export type ApprovalContext<C = unknown> = Omit<
   ToolContext<unknown, ToolCallPart, C>,
-  'signal' | 'progress' | 'usage' | 'idempotencyKey' | 'outer'
+  'signal' | 'progress' | 'usage' | 'idempotencyKey' | 'outer' | 'scope'
 >;
 
 /**

@@ -1,23 +1,23 @@
-import { catchError, defer, filter, map, ReplaySubject, Subject, tap, throwError, type Observable } from 'rxjs';
-import { answeredIds, pickAnswers, type Approve, type CallAnswers, type WaitingCall } from '../core/approval.js';
-import { ASKED_CALL } from '../core/askingTool.js';
-import type { Checkpoint, ResumedRun } from '../core/checkpoint.js';
+import { catchError, concatMap, EMPTY, of, throwError, type Observable } from 'rxjs';
+import type { Approve } from '../core/approval.js';
+import { scopeOf } from '../core/callScope.js';
+import type { Checkpoint } from '../core/checkpoint.js';
 import type { FinishReason, ToolCallFragment } from '../core/chunk.js';
 import { errorText } from '../core/errors.js';
 import type { CheckpointEvent, RunResult, StreamEvent } from '../core/event.js';
-import { asKnownEvent, type KnownEvent } from '../core/eventGuards.js';
+import { asKnownEvent } from '../core/eventGuards.js';
+import { placesOf } from '../core/innerPlaces.js';
 import type { Input } from '../core/input.js';
-import { isSameJson } from '../core/json/equal.js';
 import { omitUndefined, type JsonValue } from '../core/json/json.js';
 import { messageText, type Message } from '../core/message.js';
 import { innerAgentOf, innerAgentProperty } from '../core/innerAgent.js';
-import { asOuterCall, innermost, laterAnswers, nestedId, withoutWaiting } from '../core/nested.js';
-import type { InnerRunControl, OuterRun } from '../core/nested.js';
+import { asOuterCall, type OuterRun } from '../core/nested.js';
 import type { Infer, InferInput, Schema } from '../core/schema.js';
 import type { Nested, Tool } from '../core/tool.js';
 import { ToolFailure } from '../operators/execute/toolFailure.js';
 import type { Plain } from '../core/typesOf.js';
 import { requireSync } from '../core/options.js';
+import { controlOf, type AgentTask } from './agentTask.js';
 import { withFailedTurn } from './failedTurn.js';
 
 export interface AnyAgent {
@@ -110,20 +110,25 @@ export function agentTool<A extends AnyAgent, const Name extends string, S exten
   options: AgentToolOptions<Name, S>,
 ): Tool<Name, Infer<S>, ResultOfAgent<A>, NestedOfAgent<A>, InferInput<S>, ContextOfAgent<A>> {
   const { name, description, parameters, prompt = parameters ? asJson : readPrompt } = options;
+  const known = innerAgentOf(agent);
   const definition: Tool = {
     name,
     description,
     parameters: parameters ?? promptParameters,
     execute(args, toolContext) {
       const { outer, idempotencyKey } = toolContext;
-      const task = outer && taskOf(outer, idempotencyKey, agent, args);
-      return innerEvents(agent, () => requireSync('prompt', prompt(args as never)), toolContext, task).pipe(
-        map((event) => report(event, name, toolContext, task)),
-        filter((answer) => answer !== undefined),
-        catchError((thrown: unknown) => throwError(() => withoutConversation(thrown))),
-      );
+      const scope = scopeOf(toolContext);
+      const answers = (task?: AgentTask) =>
+        innerEvents(agent, () => requireSync('prompt', prompt(args as never)), toolContext, task).pipe(
+          concatMap((event) => report(event, agent, name, toolContext, task)),
+          catchError((thrown: unknown) => throwError(() => withoutConversation(thrown))),
+        );
+      if (!outer || !scope) return answers();
+      const occurrence = scope.begin(definition, args);
+      const task = controlOf(outer).taskOf(idempotencyKey, placesOf(outer).of('agent', name, occurrence));
+      return task.work(() => answers(task)).pipe(occurrence.follow());
     },
-    ...innerAgentProperty(innerAgentOf(agent)),
+    ...innerAgentProperty(known && { ...known, name }),
   };
   // The types follow from the agent, but TypeScript cannot infer them from the Observable.
   return definition as ReturnType<typeof agentTool<A, Name, S>>;
@@ -133,7 +138,7 @@ function innerEvents(
   agent: AnyAgent,
   input: () => Input,
   { context, outer, usage, idempotencyKey }: CallContext,
-  task: Task | undefined,
+  task: AgentTask | undefined,
 ): Observable<StreamEvent> {
   const inner = outer?.wrapAgent?.(agent) ?? agent;
   const runOptions = { context, runId: task?.runId ?? idempotencyKey, ...(outer && task && optionsOf(outer, task)) };
@@ -143,7 +148,7 @@ function innerEvents(
   return withFailedTurn(resumed, checkpoint.state.usage, usage);
 }
 
-function optionsOf({ call, approve, patience, written }: OuterRun, task: Task) {
+function optionsOf({ call, approve, patience, written }: OuterRun, task: AgentTask) {
   const approveInner: Approve | undefined = approve && ((request) => approve(asOuterCall(call.id, request)));
   const live = patience > 0 ? { answers: task.answers(), patience } : {};
   return {
@@ -155,156 +160,36 @@ function optionsOf({ call, approve, patience, written }: OuterRun, task: Task) {
   };
 }
 
-function taskOf(outer: OuterRun, key: string, agent: AnyAgent, args: unknown): Task {
-  const control = [...outer.controls].find((one) => one instanceof AgentControl) ?? new AgentControl(outer, key);
-  outer.controls.add(control);
-  return control.taskOf(agent, args);
-}
-
-/** What an agent has done. `retryTool`, or another wrapper, may execute the call again: that execution continues it. */
-class Task {
-  /** The inner calls that have begun or ended, or were answered while the run lived. */
-  private readonly used = new Set<string>();
-  private last: Checkpoint | undefined;
-
-  constructor(
-    readonly agent: AnyAgent,
-    readonly args: unknown,
-    readonly control: AgentControl,
-    private readonly outer: OuterRun,
-    readonly runId: string,
-    private readonly resumed: ResumedRun | undefined,
-  ) {
-    this.last = resumed?.checkpoint;
-  }
-
-  answers(): Observable<CallAnswers> {
-    const { control, used } = this;
-    return defer(() => control.answers()).pipe(tap((given) => answeredIds(given).forEach((id) => used.add(id))));
-  }
-
-  observe(event: StreamEvent): void {
-    const known = innermost(event);
-    if (known.type === 'toolStart' || known.type === 'toolResult') this.used.add(known.id);
-    this.control.observe(known);
-  }
-
-  /** A run that has ended without an answer repeats its last turn, unless this turn has called tools. */
-  keep(checkpoint: Checkpoint): void {
-    if (!checkpoint.ended || this.last?.open) this.last = checkpoint;
-    this.outer.keep({ runId: this.runId, ...checkpoint });
-  }
-
-  /** What has a result keeps it, and an answer that was not used is used now. Any other call asks again. */
-  rest(): Partial<ResumedRun> {
-    const checkpoint = this.last && withoutWaiting(this.last, this.used);
-    const waits = (id: string) => checkpoint?.open?.waiting.some((call) => call.id === id) ?? false;
-    return { ...omitUndefined({ checkpoint }), answers: pickAnswers(this.resumed?.answers ?? {}, waits) };
-  }
-}
-
-/** Passes a stop of the call, and the cancellation of an inner call, on to the inner run. */
-class AgentControl implements InnerRunControl {
-  private readonly stops = new ReplaySubject<void>(1);
-  private readonly cancels = new Subject<string>();
-  /** The inner calls that wait for a person. */
-  private readonly open = new Map<string, WaitingCall>();
-  private task: Task | undefined;
-  /** The last of each agent and arguments, in their order: it is the same when the tool begins again. */
-  private readonly tasks: Task[] = [];
-  private isAgain = false;
-
-  constructor(
-    private readonly outer: OuterRun,
-    private readonly key: string,
-  ) {
-    const runs = (outer.resumed ?? []).filter(({ checkpoint }) => checkpoint.orchestrator !== ASKED_CALL);
-    const waiting = runs.flatMap(({ checkpoint }) => checkpoint.open?.waiting ?? []);
-    for (const call of waiting) this.open.set(call.id, sameCall(call, this.open.get(call.id)));
-    if (waiting.length > 0 && outer.patience > 0) outer.pause();
-  }
-
-  /** A tool may run several agents, or an agent several times: each is another task, with runs of its own. */
-  taskOf(agent: AnyAgent, args: unknown): Task {
-    const { task, tasks, outer, key } = this;
-    if (task?.agent === agent && task.args === args) return task;
-    const same = tasks.findIndex((one) => one.agent === agent && isSameJson(one.args, args));
-    const order = same < 0 ? tasks.length : same;
-    const runId = order === 0 ? key : `${key}.${order}`;
-    const isOwn = ({ checkpoint: { runId: stored = key, orchestrator } }: ResumedRun) =>
-      orchestrator !== ASKED_CALL && runId === (stored.startsWith(`${key}.`) ? stored : key);
-    const resumed = same < 0 ? outer.resumed?.find(isOwn) : undefined;
-    return (this.task = tasks[order] = new Task(agent, args, this, outer, runId, resumed));
-  }
-
-  /** In another execution, what is answered before its call asks was a call of an earlier one. */
-  answers(): Observable<CallAnswers> {
-    const { outer, isAgain, open } = this;
-    this.isAgain = true;
-    const toOpen = (given: CallAnswers) => pickAnswers(given, (id) => open.has(id));
-    return isAgain ? laterAnswers(outer.answers).pipe(map(toOpen)) : outer.answers;
-  }
-
-  notifiers() {
-    return { stop: this.stops.asObservable(), cancel: this.cancels.asObservable() };
-  }
-
-  stop(): void {
-    this.stops.next();
-  }
-
-  cancel(id: string): void {
-    const path = nestedId(this.outer.call.id, '');
-    if (id.startsWith(path)) this.cancels.next(id.slice(path.length));
-  }
-
-  /** The deadline of the outer call does not count the time of a person. */
-  observe(known: KnownEvent): void {
-    const { open, outer } = this;
-    const hadOpen = open.size > 0;
-    if (known.type === 'toolWaiting') open.set(known.id, sameCall(known, open.get(known.id)));
-    else if (known.type === 'toolStart' || known.type === 'toolResult') open.delete(known.id);
-    if (outer.patience === 0) return;
-    if (!hadOpen && open.size > 0) outer.pause();
-    else if (hadOpen && open.size === 0) outer.proceed(() => undefined); // the inner run continues by itself
-  }
-}
-
-/** Two agents in a tool, or one that is not resumed, may repeat an id. An answer to one call is not for the other. */
-function sameCall(call: WaitingCall, { name, arguments: args } = call): WaitingCall {
-  if (name === call.name && isSameJson(args, call.arguments)) return call;
-  throw new ToolFailure('failed', `Another call with the id "${call.id}" waits for a person.`);
-}
-
-/** Reports an event of the agent's run to the outer run. Returns the answer if the run has ended with one. */
+/** Reports an event of the agent's run to the outer run. Emits the answer if the run has ended with one. */
 function report(
   event: StreamEvent,
+  agent: AnyAgent,
   name: string,
   { usage, outer }: CallContext,
-  task: Task | undefined,
-): JsonValue | undefined {
+  task: AgentTask | undefined,
+): Observable<JsonValue> {
   const known = asKnownEvent(event);
   task?.observe(event);
   switch (known.type) {
     case 'checkpoint':
       task?.keep(known.checkpoint);
-      return undefined;
+      return EMPTY;
     case 'turn': {
       const { checkpoint, ...turn } = known;
       if (known.usage) usage(known.usage);
       outer?.emit(turn);
       if (checkpoint) task?.keep(checkpoint);
-      return undefined;
+      return EMPTY;
     }
     case 'result': {
       const { checkpoint, ...result } = known.result;
-      if (checkpoint && task?.agent.resume) outer?.suspend({ runId: task.runId, ...checkpoint });
-      else outer?.emit(event);
-      return answerOf(name, result);
+      if (checkpoint && task && agent.resume) return task.wait(checkpoint);
+      outer?.emit(event);
+      return of(answerOf(name, result));
     }
     default:
       outer?.emit(event);
-      return undefined;
+      return EMPTY;
   }
 }
 

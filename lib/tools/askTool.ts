@@ -1,9 +1,11 @@
+import { scopeOf } from '../core/callScope.js';
 import { markAsking } from '../core/askingTool.js';
 import { toolsError } from '../core/errors.js';
 import type { RunEvent } from '../core/event.js';
-import { isSameJson } from '../core/json/equal.js';
+import { placesOf, type InnerPlace } from '../core/innerPlaces.js';
 import type { JsonValue } from '../core/json/json.js';
 import type { ProviderOptions, ToolCallPart } from '../core/message.js';
+import type { OuterRun } from '../core/nested.js';
 import type { Infer, InferInput, Schema } from '../core/schema.js';
 import { tool, type Nested, type NeedsApproval, type noParameters, type Tool, type ToolContext } from '../core/tool.js';
 import type { ProgressOf, ResultOf } from '../core/toolOutput.js';
@@ -29,8 +31,9 @@ type AskToolContext<P, Call extends ToolCallPart<string, unknown>, C> = ToolCont
  * the results that were recorded. What stands outside of both is repeated. Put each effect into `once`.
  *
  * A question is shown as a waiting call `ask` of a run inside the call: `toolWaiting` has `question` (`message`, and
- * the JSON `schema` of the answer), and its id is `call/key`. An answer that does not match the schema is asked again,
- * with a `problem`. The time of a person does not count for `toolDeadline` and `toolConcurrency`.
+ * the JSON `schema` of the answer), and its id is `call/key`. If the call has begun other tools that ask, or agents,
+ * before this one, the id is `call/name.n.key`. An answer that does not match the schema is asked again, with a
+ * `problem`. The time of a person does not count for `toolDeadline` and `toolConcurrency`.
  *
  * ```ts
  * const pay = askTool({
@@ -69,9 +72,14 @@ export function askTool<
   ) => Output;
 }): Tool<Name, Infer<S>, ResultOf<Output>, AskProgress<ProgressOf<Output, P>>, InferInput<S>, C> {
   const asking = definition as unknown as Tool;
-  const execute: Tool['execute'] = (args, context) => {
-    const call = askedCall(context as ToolContext, definition, args);
-    return call.run((ask) => runTool(asking, args, { ...(context as ToolContext), ...ask }));
+  const execute: Tool['execute'] = (args, given) => {
+    const context = given as ToolContext;
+    const { outer, idempotencyKey } = context;
+    const scope = scopeOf(context);
+    if (!outer || !scope) throw notInRun();
+    const occurrence = scope.begin(definition, args);
+    const call = askedCall(outer, idempotencyKey, placesOf(outer).of('ask', definition.name, occurrence));
+    return call.run((ask) => runTool(asking, args, { ...context, ...ask })).pipe(occurrence.follow());
   };
   return markAsking(tool({ ...asking, execute } as never)) as unknown as ReturnType<
     typeof askTool<Name, Output, S, P, C>
@@ -81,13 +89,10 @@ export function askTool<
 /** A question is an event of a run inside the call. */
 type AskProgress<P> = Nested<RunEvent> | (unknown extends P ? JsonValue : P);
 
-/** All executions with the same arguments share it: `retryTool` does not ask again. Others have their own. */
-function askedCall({ outer, idempotencyKey }: ToolContext, tool: { readonly name: string }, args: unknown): AskedCall {
-  if (!outer) throw notInRun();
+/** Executions in the same place share it: `retryTool` does not ask again. */
+function askedCall(outer: OuterRun, idempotencyKey: string, place: InnerPlace): AskedCall {
   const calls = [...outer.controls].filter((control) => control instanceof AskedCall);
-  const place = calls.length > 0 ? `${tool.name}.${calls.length}.` : '';
-  const known = calls.find((one) => one.tool === tool && isSameJson(one.args, args));
-  const call = known ?? new AskedCall(outer, idempotencyKey, tool, args, place);
+  const call = calls.find((one) => one.place === place) ?? new AskedCall(outer, idempotencyKey, place);
   outer.controls.add(call);
   return call;
 }

@@ -1,4 +1,4 @@
-import { concat, defer, Observable } from 'rxjs';
+import { concat, defer, noop, Observable } from 'rxjs';
 import { mayAskInside } from '../core/askingTool.js';
 import { callToolWrapper } from '../core/callWrapper.js';
 import type { OuterRun } from '../core/nested.js';
@@ -58,7 +58,7 @@ function limited({ concurrency }: LimitToolOptions) {
 function limitAsking(run: Observable<ToolValue>, semaphore: Semaphore, outer: OuterRun): Observable<ToolValue> {
   return new Observable((out) => {
     const place = { isPaused: false, isGranted: false };
-    const proceeded = new Observable<never>((begin) => outer.proceed(() => begin.complete()));
+    const proceeded = new Observable<never>((begin) => outer.proceed(place, () => begin.complete()));
     const granted = defer(() => {
       place.isGranted = true;
       return place.isPaused ? concat(proceeded, run) : run;
@@ -67,8 +67,8 @@ function limitAsking(run: Observable<ToolValue>, semaphore: Semaphore, outer: Ou
     if (place.isGranted || out.closed) return;
     place.isPaused = true;
     out.add(() => {
-      if (!place.isGranted) outer.proceed(() => undefined); // the call may go on without the tool
+      if (!place.isGranted) outer.proceed(place, noop); // the call may go on without the tool
     });
-    outer.pause();
+    outer.pause(place);
   });
 }

@@ -60,7 +60,13 @@ const options: Readonly<Record<string, Use>> = {
   'AgentOptions.timeout.turn': (turn) => run({ timeout: { turn } }),
   'AgentOptions.timeout.run': (limit) => run({ timeout: { run: limit } }),
   'AskOptions.within': (within) =>
-    asking(within).execute?.({}, { outer: { call: { id: 'c' }, answers: EMPTY, controls: new Set() } } as never),
+    asking(within).execute?.({}, {
+      outer: {
+        call: { id: 'c', name: 'ask' },
+        answers: EMPTY,
+        controls: new Set(),
+      },
+    } as never),
   'Behaviour.delay': (delay) => serve({ delay }),
   'Behaviour.cut': (cut) => serve({ cut }),
   'Behaviour.reset': (reset) => serve({ reset }),

@@ -19,6 +19,8 @@ interface Parts {
   readonly run: (inner: string) => Observable<unknown>;
   readonly ask: (message: string) => Observable<unknown>;
   readonly once: (key: string) => Observable<unknown>;
+  /** Runs inner tools at a time. In each execution of the tool they begin in another order. */
+  readonly runAll: (...inner: readonly string[]) => Observable<unknown>;
 }
 
 /** What the tool of a call does, step by step, and what it returns. `bank` and `shop` ask; `post` and `mail` are agents. */
@@ -50,6 +52,16 @@ const rows: Readonly<Record<string, readonly [work: (parts: Parts) => Observable
   'runs two agents at a time, which both wait': [
     ({ run }) => forkJoin([run('post'), run('mail')]),
     ['post sent', 'mail sent'],
+  ],
+  'begins two agents in another order each time': [({ runAll }) => runAll('post', 'mail'), ['post sent', 'mail sent']],
+  'begins two tools that ask in another order each time': [
+    ({ runAll }) => runAll('bank', 'shop'),
+    ['to PIN of bank?,pay', 'to PIN of shop?,pay'],
+  ],
+  'asks, and begins all kinds in another order each time': [
+    ({ ask, runAll, once }) =>
+      inOrder([() => ask('A?'), () => runAll('shop', 'post', 'bank', 'mail'), () => once('pay')]),
+    ['to A?', ['to PIN of shop?,pay', 'post sent', 'to PIN of bank?,pay', 'mail sent'], 'pay'],
   ],
 };
 
@@ -91,20 +103,30 @@ function createWorld(work: (parts: Parts) => Observable<unknown>) {
   };
   const inner = new Map<string, Tool>(['bank', 'shop'].map((name) => [name, asking(name) as Tool]));
   for (const name of ['post', 'mail']) inner.set(name, agentNamed(name));
+  let executions = 0;
   const all = askTool({
     name: 'all',
     description: '',
     execute: (_, context) => {
+      const isReversed = executions++ % 2 === 1;
       const run = (name: string) => {
         const found = inner.get(name);
         return (found ? runTool(found, { prompt: 'Go.' }, context) : EMPTY).pipe(last());
       };
-      return work({ run, ...stepsOf(context, 'all') });
+      const runAll = (...names: readonly string[]) => {
+        const begun = isReversed ? names.toReversed() : names;
+        return forkJoin(Object.fromEntries(begun.map((name) => [name, run(name)]))).pipe(
+          map((results) => names.map((name) => results[name])),
+        );
+      };
+      return work({ run, runAll, ...stepsOf(context, 'all') });
     },
   });
   const model = scriptedModel(({ messages }) => (messages.length === 1 ? [toolCall('all', {}, 'c1')] : 'Done.'));
   return { effects, agent: createAgent({ model, tools: [all] }) };
 }
+
+const ownerOf = (effect: string) => effect.split(' ')[0] ?? '';
 
 const answerTo = ({ question }: Pick<WaitingCall, 'question'>) => ({ text: `to ${question?.message ?? ''}` });
 
@@ -172,7 +194,10 @@ describe.each(Object.entries(rows))('a tool that %s', (_, [work, expected]) => {
     for (const { checkpoint, done } of stages) {
       world.effects.length = 0;
       expect(valueOf(runToEnd(world, checkpoint).result)).toMatchObject({ result: expected });
-      expect(world.effects).toEqual(effects.slice(done));
+      const resumed = world.effects;
+      expect(resumed.map(ownerOf).sort()).toEqual(effects.slice(done).map(ownerOf).sort());
+      if (done < effects.length && stages.findLast((stage) => stage.done === done)?.checkpoint === checkpoint)
+        expect(resumed).toContain(effects[done]); // it may have happened since: its key is the same
     }
   });
 

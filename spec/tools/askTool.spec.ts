@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { concatMap, defer, firstValueFrom, forkJoin, last, lastValueFrom, map, merge, NEVER } from 'rxjs';
-import { retry, Subject, tap, timer, toArray } from 'rxjs';
+import { ignoreElements, retry, Subject, tap, timer, toArray } from 'rxjs';
 import type { Observable, ObservedValueOf } from 'rxjs';
 import * as z from 'zod';
 import { createAgent, type AgentOptions } from '../../lib/agent/createAgent.js';
@@ -202,6 +202,32 @@ describe('askTool', () => {
     expect(ended(asking(slow), { toolDeadline: 7 })).toEqual(['timeout']);
   });
 
+  it.each<[string, (tool: Tool) => { readonly tool?: Tool; readonly toolDeadline?: number }]>([
+    ['toolDeadline', () => ({ toolDeadline: 10 })],
+    ['deadlineTool', (tool) => ({ tool: deadlineTool(tool, 10) })],
+  ])('the rest of a response, and a slow store, do not count for a deadline (%s)', (_, limit) => {
+    const slow = (context: AskContext) =>
+      whichAccount(context).pipe(concatMap((given) => context.once('pay', () => timer(8).pipe(map(() => given)))));
+    const model = () =>
+      scriptedModel([
+        [toolCall('pay', { prompt: 'Go.' }, 'c1'), { delay: 30 }, { type: 'finish', reason: 'toolCalls' }],
+        'Done.',
+      ]);
+    const sub = agentTool(agentWith([asking(slow)]), { name: 'pay', description: '' });
+    for (const [inner, value] of [
+      [asking(slow), { account: 'A' }],
+      [sub, 'Done.'],
+    ] as const) {
+      const { tool: limited = inner, ...options } = limit(inner);
+      const agent = createAgent({ model: model(), tools: [limited], eagerTools: true, ...options });
+      const written = defer(() => timer(20).pipe(ignoreElements()));
+      const { result } = run((given) => agent.stream('Pay.', { ...given, written }), {
+        answers: { 200: { results: { 'c1/1': { account: 'A' }, 'c1/c1/1': { account: 'A' } } } },
+      });
+      expect([result.finishReason, lastResults(result)]).toEqual(['stop', [value]]);
+    }
+  });
+
   it('a call that waits leaves its place to the next one, and continues when there is a place', () => {
     const other = anyTool('other', () => timer(20).pipe(map(() => 'other')));
     const agent = agentWith([asking(whichAccount), other], { toolConcurrency: 1 });
@@ -327,7 +353,8 @@ describe('askTool', () => {
   it('does not continue the run of another kind of tool: it begins again', () => {
     const agent = agentWith([asking(whichAccount)]);
     const first = stored(run((options) => agent.stream('Pay.', options)).result);
-    const nested = { c1: { ...first.open?.nested?.['c1'], orchestrator: 'toolLoop' } };
+    const { task, ...asked } = first.open?.nested?.['c1'] ?? {};
+    const nested = { c1: { ...asked, task: { ...task, kind: 'agent' }, orchestrator: 'toolLoop' } };
     const { result } = run((options) =>
       agent.resume({ ...first, open: { ...first.open, nested } } as Checkpoint, options),
     );

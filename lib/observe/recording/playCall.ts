@@ -1,4 +1,4 @@
-import { concatMap, EMPTY, of, throwError, type Observable } from 'rxjs';
+import { concatMap, EMPTY, noop, of, throwError, type Observable } from 'rxjs';
 import type { WaitingCall } from '../../core/approval.js';
 import type { Checkpoint } from '../../core/checkpoint.js';
 import type { RunEvent } from '../../core/event.js';
@@ -69,8 +69,8 @@ function perform(output: CallOutput, { usage, outer }: ToolContext): Observable<
 function playNested(event: RunEvent, outer: OuterRun): void {
   outer.emit(event);
   const known = innermost(event);
-  if (known.type === 'toolWaiting' && known.question) outer.pause();
-  if (known.type === 'toolStart' || known.type === 'toolResult') outer.proceed(() => undefined);
+  if (known.type === 'toolWaiting' && known.question) outer.pause(outer);
+  if (known.type === 'toolStart' || known.type === 'toolResult') outer.proceed(outer, noop);
 }
 
 const failureOf = ({ error, code = 'failed', data, reason }: Extract<CallOutput, { readonly error: string }>) =>

@@ -87,7 +87,14 @@ interface Start {
 /** With the id of a run, a client of its service can read and continue it. A replay does not need it. */
 function withoutRunIds(checkpoint: Checkpoint): Checkpoint {
   // It may be anything.
-  const { runId: _, open, beside, ...others } = objectOrEmpty(checkpoint) as unknown as Checkpoint;
+  const {
+    runId: _,
+    task: _task,
+    begun: _begun,
+    open,
+    beside,
+    ...others
+  } = objectOrEmpty(checkpoint) as unknown as Checkpoint;
   const rest = { ...others, ...(beside && { beside: asArray(beside).map((run) => withoutRunIds(run as Checkpoint)) }) };
   if (!open?.nested) return open ? { ...rest, open } : rest;
   const nested = Object.entries(open.nested).map(([id, inner]) => [id, withoutRunIds(inner)] as const);

@@ -1,8 +1,10 @@
-import { map, type Observable } from 'rxjs';
+import { defer, finalize, map, type Observable } from 'rxjs';
 import type { Approve, CallAnswers } from '../../core/approval.js';
+import type { CallScope } from '../../core/callScope.js';
 import type { Checkpoint, ResumedRun } from '../../core/checkpoint.js';
 import type { NestedEvent, RunEvent, StreamEvent } from '../../core/event.js';
 import type { ToolCallPart } from '../../core/message.js';
+import type { InnerPlaces } from '../../core/innerPlaces.js';
 import { answersInside, innermost, innerRuns } from '../../core/nested.js';
 import type { Clock, InnerRunControl, OuterRun } from '../../core/nested.js';
 import type { ToolExecution } from './toolExecution.js';
@@ -30,10 +32,18 @@ export class NestedRun implements OuterRun {
   wrapAgent: OuterRun['wrapAgent'];
   readonly controls = new Set<InnerRunControl>();
   readonly resumed: readonly ResumedRun[] | undefined;
-  /** The inner runs so far, by their ids. The last one has changed last. */
-  private readonly runs: Map<string | undefined, Checkpoint>;
+  readonly begun: OuterRun['begun'];
+  places?: InnerPlaces;
+  scope?: CallScope;
+  /** The inner runs so far, by their order. The last one has changed last. */
+  private readonly runs: Map<number | undefined, Checkpoint>;
   readonly clocks: Set<Clock>;
   hasAsked: boolean;
+  /** What waits for a person. */
+  private readonly paused = new Set<object>();
+  /** The inner runs that wait, and do not go on in memory. */
+  private readonly suspended = new Map<number | undefined, Checkpoint>();
+  private readonly working = new Set<object>();
 
   constructor(
     readonly call: ToolCallPart,
@@ -43,7 +53,8 @@ export class NestedRun implements OuterRun {
     resumed: ResumedRun | undefined,
   ) {
     this.resumed = resumed && innerRuns(resumed.checkpoint).map((checkpoint) => ({ ...resumed, checkpoint }));
-    this.runs = new Map(this.resumed?.map(({ checkpoint }) => [checkpoint.runId, checkpoint]));
+    this.begun = resumed?.checkpoint.begun;
+    this.runs = new Map(this.resumed?.map(({ checkpoint }) => [checkpoint.task?.order, checkpoint]));
     this.clocks = new Set([execution]);
     this.hasAsked = resumed !== undefined;
   }
@@ -64,8 +75,12 @@ export class NestedRun implements OuterRun {
     return this.settings.answers.pipe(map((given) => answersInside(this.call.id, given)));
   }
 
+  /** The time until then does not count for the deadlines: the response is still read (`eagerTools`), or stored. */
   get written(): Observable<never> {
-    return this.settings.written;
+    return defer(() => {
+      for (const clock of this.clocks) clock.pause();
+      return this.settings.written.pipe(finalize(() => this.restart()));
+    });
   }
 
   emit(event: StreamEvent): void {
@@ -75,32 +90,64 @@ export class NestedRun implements OuterRun {
   }
 
   keep(checkpoint: Checkpoint): void {
-    if (this.execution.isOpen()) this.observer.innerRunChanged(this.call.id, this.withOthers(checkpoint));
+    if (!this.execution.isOpen()) return;
+    this.store(checkpoint);
+    this.observer.innerRunChanged(this.call.id, this.withOthers(checkpoint));
+  }
+
+  begin(): () => void {
+    const work = {};
+    this.working.add(work);
+    return () => {
+      this.working.delete(work);
+      this.suspendIfAllWait();
+    };
   }
 
   suspend(checkpoint: Checkpoint): void {
-    if (!this.execution.isOpen()) return;
-    this.observer.innerRunWaits(this.call, this.withOthers(checkpoint));
-    this.execution.suspend();
+    this.store(checkpoint);
+    this.suspended.set(checkpoint.task?.order, checkpoint);
+    this.suspendIfAllWait();
   }
 
-  pause(): void {
+  pause(waiting: object): void {
     if (!this.execution.isOpen()) return;
+    this.paused.add(waiting);
     for (const clock of this.clocks) clock.pause();
     this.observer.callPaused(this.call.id);
   }
 
-  proceed(work: () => void): void {
-    this.observer.callProceeds(this.call.id, () => {
-      for (const clock of this.clocks) clock.proceed();
-      work();
-    });
+  proceed(waiting: object, work: () => void): void {
+    this.paused.delete(waiting);
+    if (this.paused.size > 0) work();
+    else
+      this.observer.callProceeds(this.call.id, () => {
+        this.restart();
+        work();
+      });
+  }
+
+  private suspendIfAllWait(): void {
+    const last = [...this.suspended.values()].at(-1);
+    if (!last || this.working.size > 0 || !this.execution.isOpen()) return;
+    this.observer.innerRunWaits(this.call, this.withOthers(last));
+    this.execution.suspend();
+  }
+
+  private store(checkpoint: Checkpoint): void {
+    const order = checkpoint.task?.order;
+    this.suspended.delete(order);
+    this.runs.delete(order);
+    this.runs.set(order, checkpoint);
+  }
+
+  private restart(): void {
+    if (this.paused.size === 0) for (const clock of this.clocks) clock.proceed();
   }
 
   private withOthers(checkpoint: Checkpoint): Checkpoint {
-    this.runs.delete(checkpoint.runId);
-    const beside = [...this.runs.values()];
-    this.runs.set(checkpoint.runId, checkpoint);
-    return beside.length > 0 ? { ...checkpoint, beside } : checkpoint;
+    const beside = [...this.runs].flatMap(([order, run]) => (order === checkpoint.task?.order ? [] : [run]));
+    const begun = (this.places?.tasks ?? []).filter(({ order }) => !this.runs.has(order));
+    return { ...checkpoint, ...(beside.length > 0 && { beside }), ...(begun.length > 0 && { begun }) };
   }
 }

@@ -1,4 +1,5 @@
 import { Observable, type Subscriber } from 'rxjs';
+import { CallScope, scopeOf } from '../../core/callScope.js';
 import type { JsonValue } from '../../core/json/json.js';
 import { progress, type Progress } from '../../core/progress.js';
 import type { Tool, ToolContext } from '../../core/tool.js';
@@ -15,16 +16,19 @@ export function runTool(
   context: Parameters<NonNullable<Tool['execute']>>[1],
   deadline = Infinity,
 ): Observable<ToolValue> {
-  return new Observable<ToolValue>((out) => {
-    const { signal: _, progress: _progress, usage, ...given } = context as ToolContext;
+  const { signal: _, progress: _progress, usage, ...given } = context as ToolContext;
+  const occurrence = (scopeOf(given) ?? new CallScope()).begin(tool, args);
+  const run = new Observable<ToolValue>((out) => {
+    const scope = new CallScope(occurrence.path);
     const execution = new ToolExecution(new ToolValues(out, usage));
     const { clocks } = given.outer ?? {};
     out.add(() => clocks?.delete(execution));
     out.add(execution);
     clocks?.add(execution);
     execution.limit(deadline);
-    execution.start(() => tool.execute?.(args, createToolContext(execution, given)));
+    execution.start(() => tool.execute?.(args, createToolContext(execution, { ...given, scope })));
   });
+  return run.pipe(occurrence.follow());
 }
 
 class ToolValues implements ExecutionObserver {

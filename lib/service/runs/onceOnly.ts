@@ -57,8 +57,9 @@ function isAtMostOnce(tool: Tool): boolean {
   return tool.atMostOnce ?? Boolean(tool.needsApproval);
 }
 
-/** Whether the last record of a call is an open question: then nothing has happened since it was asked. */
-const asksPerson = ({ resumed }: OuterRun): boolean => (resumed?.at(-1)?.checkpoint.open?.waiting.length ?? 0) > 0;
+/** Whether the last inner run that has not ended is an open question: nothing has happened since it was asked. */
+const asksPerson = ({ resumed }: OuterRun): boolean =>
+  (resumed?.findLast(({ checkpoint }) => !checkpoint.ended)?.checkpoint.open?.waiting.length ?? 0) > 0;
 
 const unknownText =
   'The outcome of the call is unknown: it had begun when its process ended, so it may have taken effect. It was not ' +

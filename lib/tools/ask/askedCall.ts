@@ -7,6 +7,7 @@ import { omitUndefined, type JsonValue } from '../../core/json/json.js';
 import { toJson } from '../../core/json/toJson.js';
 import type { ToolResultPart } from '../../core/message.js';
 import { requireNumber } from '../../core/options.js';
+import type { InnerPlace } from '../../core/innerPlaces.js';
 import { nestedId, type InnerRunControl, type OuterRun } from '../../core/nested.js';
 import { isMarkedProgress } from '../../core/progress.js';
 import { toJsonSchema, validate, type Infer, type Schema } from '../../core/schema.js';
@@ -28,6 +29,8 @@ interface Execution {
 /** Asks people and runs steps. An execution that begins again receives the answers and results that there are. */
 export class AskedCall implements InnerRunControl {
   private readonly journal: CallJournal;
+  /** What its ids begin with: those of other tools in the call may have the same keys. */
+  private readonly prefix: string;
   /** The questions for which the tool waits, by id. */
   private readonly open = new Map<string, ReplaySubject<void>>();
   /** The questions that have waited in memory for as long as they may. */
@@ -41,12 +44,13 @@ export class AskedCall implements InnerRunControl {
   constructor(
     private readonly outer: OuterRun,
     private readonly idempotencyKey: string,
-    readonly tool: object,
-    readonly args: unknown,
-    /** What its ids begin with: those of other tools in the call may have the same keys. Empty for the first one. */
-    private readonly place: string,
+    readonly place: InnerPlace,
   ) {
-    this.journal = new CallJournal(place, outer.resumed);
+    const { name, order } = place.task;
+    this.prefix = order === 0 ? '' : `${name}.${order}.`;
+    this.journal = new CallJournal(place);
+    // Before it does anything: in another process, its place is still its own.
+    if (name !== outer.call.name) this.keep();
   }
 
   /** The values of an execution, without the progress that an earlier one has emitted. */
@@ -94,7 +98,7 @@ export class AskedCall implements InnerRunControl {
   private ask<S extends Schema>(execution: Execution, asked: AskOptions<S>): Observable<Infer<S>> {
     requireNumber('within', asked.within, 0);
     requireShort(asked);
-    const id = `${this.place}${asked.key ?? ++execution.count}`;
+    const id = `${this.prefix}${asked.key ?? ++execution.count}`;
     const answer = defer(() => this.answered(id, asked));
     return concat(this.outer.written, answer); // nobody is asked by a call that may be lost
   }
@@ -102,9 +106,10 @@ export class AskedCall implements InnerRunControl {
   private once<T>(key: string, work: (idempotencyKey: string) => Observable<T> | PromiseLike<T> | T): Observable<T> {
     const { journal, outer } = this;
     if (journal.steps.has(key)) return of(journal.steps.get(key) as T);
+    const end = outer.begin();
     this.openSteps++;
     // The call is stored first: if the model were asked again, the call could have another id, and so another key.
-    const output = defer(() => outputOf(() => work(`${this.idempotencyKey}.${this.place}${key}`)));
+    const output = defer(() => outputOf(() => work(`${this.idempotencyKey}.${this.prefix}${key}`)));
     return concat(outer.written, output).pipe(
       takeLast(1),
       defaultIfEmpty(null),
@@ -116,6 +121,7 @@ export class AskedCall implements InnerRunControl {
       }),
       finalize(() => {
         this.openSteps--;
+        end();
         this.rest();
       }),
     );
@@ -220,7 +226,7 @@ export class AskedCall implements InnerRunControl {
 
   /** Continues the tool with the answer to a question. It may still wait for another one. */
   private proceed(id: string): void {
-    this.outer.proceed(() => {
+    this.outer.proceed(this, () => {
       const opened = this.open.get(id);
       this.close(id);
       opened?.next();
@@ -238,7 +244,7 @@ export class AskedCall implements InnerRunControl {
     const { open, journal } = this;
     const hasAnswer = [...open.keys()].some((id) => journal.answers.has(id));
     if (open.size === 0 || hasAnswer || this.openSteps > 0) return;
-    this.outer.pause();
+    this.outer.pause(this);
     if (this.late.size > 0) this.outer.suspend(journal.checkpoint());
   }
 

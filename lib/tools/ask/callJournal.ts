@@ -7,11 +7,12 @@ import {
   type WaitingCall,
 } from '../../core/approval.js';
 import { ASKED_CALL } from '../../core/askingTool.js';
-import type { Checkpoint, ResumedRun } from '../../core/checkpoint.js';
+import type { Checkpoint } from '../../core/checkpoint.js';
 import { startState, type RunEvent, type TurnMessageEvent } from '../../core/event.js';
 import { finiteNumber, objectOrEmpty, type JsonObject, type JsonValue } from '../../core/json/json.js';
 import { modelMessage, toolCallsOf, toolErrorTexts, unfinishedResult, userMessage } from '../../core/message.js';
 import type { Message, ToolCallPart, ToolResultPart } from '../../core/message.js';
+import type { InnerPlace } from '../../core/innerPlaces.js';
 import { readCheckpoint } from '../../core/readCheckpoint.js';
 
 const NAME = 'ask';
@@ -30,14 +31,8 @@ export class CallJournal {
   readonly told: Set<string>;
   progress: number;
 
-  /** `runId`: empty for the first tool that asks in the call. */
-  constructor(
-    private readonly runId: string,
-    runs: readonly ResumedRun[] = [],
-  ) {
-    const isOwn = ({ checkpoint }: ResumedRun) =>
-      checkpoint.orchestrator === ASKED_CALL && (checkpoint.runId ?? '') === runId;
-    const resumed = runs.find(isOwn);
+  constructor(private readonly place: InnerPlace) {
+    const { resumed } = place;
     const { open, state, emitted } = resumed ? readCheckpoint(resumed.checkpoint, ASKED_CALL) : {};
     const { steps, progress } = state?.memo ?? {};
     this.steps = new Map<string, JsonValue>(Object.entries(objectOrEmpty(steps)));
@@ -87,11 +82,11 @@ export class CallJournal {
   }
 
   checkpoint(): Checkpoint {
-    const { steps, answers, waiting, questions, messages, told, progress, runId } = this;
+    const { steps, answers, waiting, questions, messages, told, progress } = this;
     return {
       version: 1,
       orchestrator: ASKED_CALL,
-      ...(runId !== '' && { runId }),
+      task: this.place.task,
       state: { ...startState([]), memo: { steps: Object.fromEntries(steps), progress } },
       emitted: { text: '', thinking: '', messages: [...messages], needsSeparator: false },
       open: {

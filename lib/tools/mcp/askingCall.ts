@@ -121,22 +121,25 @@ export function sendAlone<T>(
 ): Observable<T> {
   return defer(() => {
     const hasToWait = !isFree.value;
-    if (hasToWait) outer.pause();
+    const waiting = {};
+    if (hasToWait) outer.pause(waiting);
     return isFree.pipe(
       filter(() => isFree.value), // the first of those that wait has changed it
       take(1),
       concatMap(() => {
         isFree.next(false);
         const sent = defer(() => sendOpen(open, elicit, limits, outer, send));
-        return (hasToWait ? proceed(outer).pipe(concatMap(() => sent)) : sent).pipe(finalize(() => isFree.next(true)));
+        return (hasToWait ? proceed(outer, waiting).pipe(concatMap(() => sent)) : sent).pipe(
+          finalize(() => isFree.next(true)),
+        );
       }),
     );
   });
 }
 
-const proceed = (outer: OuterRun): Observable<void> =>
+const proceed = (outer: OuterRun, waiting: object): Observable<void> =>
   new Observable((out) =>
-    outer.proceed(() => {
+    outer.proceed(waiting, () => {
       out.next();
       out.complete();
     }),

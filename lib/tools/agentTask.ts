@@ -1,0 +1,164 @@
+import { defer, finalize, map, NEVER, noop, ReplaySubject, Subject, tap, type Observable } from 'rxjs';
+import { answeredIds, pickAnswers, type CallAnswers, type WaitingCall } from '../core/approval.js';
+import { ASKED_CALL } from '../core/askingTool.js';
+import type { Checkpoint, ResumedRun } from '../core/checkpoint.js';
+import type { StreamEvent } from '../core/event.js';
+import type { KnownEvent } from '../core/eventGuards.js';
+import type { InnerPlace } from '../core/innerPlaces.js';
+import { isSameJson } from '../core/json/equal.js';
+import { omitUndefined } from '../core/json/json.js';
+import { innermost, laterAnswers, nestedId, withoutWaiting } from '../core/nested.js';
+import type { InnerRunControl, OuterRun } from '../core/nested.js';
+import { ToolFailure } from '../operators/execute/toolFailure.js';
+
+export function controlOf(outer: OuterRun): AgentControl {
+  const control = [...outer.controls].find((one) => one instanceof AgentControl) ?? new AgentControl(outer);
+  outer.controls.add(control);
+  return control;
+}
+
+/** What an agent has done. `retryTool`, or another wrapper, may execute the call again: that execution continues it. */
+export class AgentTask {
+  /** The inner calls that have begun or ended, or were answered while the run lived. */
+  private readonly used = new Set<string>();
+  private last: Checkpoint | undefined;
+  private end = noop;
+
+  constructor(
+    readonly runId: string,
+    readonly control: AgentControl,
+    private readonly outer: OuterRun,
+    private readonly place: InnerPlace,
+  ) {
+    this.last = place.resumed?.checkpoint;
+  }
+
+  work<T>(run: () => Observable<T>): Observable<T> {
+    return defer(() => {
+      const endWork = this.outer.begin();
+      const end = () => {
+        this.control.leave(this);
+        endWork();
+      };
+      this.end = end;
+      return run().pipe(finalize(end));
+    });
+  }
+
+  /** The call waits, unless something else works in it. */
+  wait(checkpoint: Checkpoint): Observable<never> {
+    this.outer.suspend(this.own(checkpoint));
+    this.end();
+    return NEVER;
+  }
+
+  answers(): Observable<CallAnswers> {
+    const { control, used } = this;
+    return defer(() => control.answers()).pipe(tap((given) => answeredIds(given).forEach((id) => used.add(id))));
+  }
+
+  observe(event: StreamEvent): void {
+    const known = innermost(event);
+    if (known.type === 'toolStart' || known.type === 'toolResult') this.used.add(known.id);
+    this.control.observe(known, this);
+  }
+
+  /** A run that has ended without an answer repeats its last turn, unless this turn has called tools. */
+  keep(checkpoint: Checkpoint): void {
+    if (!checkpoint.ended || this.last?.open) this.last = checkpoint;
+    this.outer.keep(this.own(checkpoint));
+  }
+
+  private own(checkpoint: Checkpoint): Checkpoint {
+    return { runId: this.runId, ...checkpoint, task: this.place.task };
+  }
+
+  /** What has a result keeps it, and an answer that was not used is used now. Any other call asks again. */
+  rest(): Partial<ResumedRun> {
+    const checkpoint = this.last && withoutWaiting(this.last, this.used);
+    const waits = (id: string) => checkpoint?.open?.waiting.some((call) => call.id === id) ?? false;
+    return { ...omitUndefined({ checkpoint }), answers: pickAnswers(this.place.resumed?.answers ?? {}, waits) };
+  }
+}
+
+/** Passes a stop of the call, and the cancellation of an inner call, on to the inner run. */
+export class AgentControl implements InnerRunControl {
+  private readonly stops = new ReplaySubject<void>(1);
+  private readonly cancels = new Subject<string>();
+  /** The inner calls that a person has seen, until they begin or end. */
+  private readonly shown = new Map<string, WaitingCall>();
+  /** Those of them for which a run waits. */
+  private readonly open = new Map<string, AgentTask | undefined>();
+  private readonly tasks = new Map<InnerPlace, AgentTask>();
+  private isAgain = false;
+
+  constructor(private readonly outer: OuterRun) {
+    const runs = (outer.resumed ?? []).filter(({ checkpoint }) => checkpoint.orchestrator !== ASKED_CALL);
+    const waiting = runs.flatMap(({ checkpoint }) => checkpoint.open?.waiting ?? []);
+    for (const call of waiting) this.show(call);
+  }
+
+  /** A tool may run several agents, or an agent several times: each is another task, with runs of its own. */
+  taskOf(key: string, place: InnerPlace): AgentTask {
+    const { order } = place.task;
+    const runId = order === 0 ? key : `${key}.${order}`;
+    const task = this.tasks.get(place) ?? new AgentTask(runId, this, this.outer, place);
+    this.tasks.set(place, task);
+    return task;
+  }
+
+  /** In another execution, what is answered before its call asks was a call of an earlier one. */
+  answers(): Observable<CallAnswers> {
+    const { outer, isAgain, shown } = this;
+    this.isAgain = true;
+    const toShown = (given: CallAnswers) => pickAnswers(given, (id) => shown.has(id));
+    return isAgain ? laterAnswers(outer.answers).pipe(map(toShown)) : outer.answers;
+  }
+
+  notifiers() {
+    return { stop: this.stops.asObservable(), cancel: this.cancels.asObservable() };
+  }
+
+  stop(): void {
+    this.stops.next();
+  }
+
+  cancel(id: string): void {
+    const path = nestedId(this.outer.call.id, '');
+    if (id.startsWith(path)) this.cancels.next(id.slice(path.length));
+  }
+
+  observe(known: KnownEvent, task: AgentTask): void {
+    if (known.type === 'toolWaiting') this.show(known, task);
+    else if (known.type === 'toolStart' || known.type === 'toolResult') {
+      this.shown.delete(known.id);
+      this.close([known.id]);
+    }
+  }
+
+  /** Nobody waits for a person in a run that has ended, or that the tool has given up. */
+  leave(task: AgentTask): void {
+    this.close([...this.open].flatMap(([id, owner]) => (owner === task ? [id] : [])));
+  }
+
+  /** The deadline of the outer call does not count the time of a person. */
+  private show(call: WaitingCall, task?: AgentTask): void {
+    const { shown, open, outer } = this;
+    shown.set(call.id, sameCall(call, shown.get(call.id)));
+    if (open.size === 0 && outer.patience > 0) outer.pause(this);
+    open.set(call.id, task);
+  }
+
+  private close(ids: readonly string[]): void {
+    const { open, outer } = this;
+    const closed = ids.filter((id) => open.delete(id));
+    const wasLast = closed.length > 0 && open.size === 0;
+    if (wasLast && outer.patience > 0) outer.proceed(this, noop); // the call continues by itself
+  }
+}
+
+/** Two agents in a tool, or one that is not resumed, may repeat an id. An answer to one call is not for the other. */
+function sameCall(call: WaitingCall, { name, arguments: args } = call): WaitingCall {
+  if (name === call.name && isSameJson(args, call.arguments)) return call;
+  throw new ToolFailure('failed', `Another call with the id "${call.id}" waits for a person.`);
+}

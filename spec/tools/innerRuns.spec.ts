@@ -1,0 +1,309 @@
+import { describe, expect, it } from '@jest/globals';
+import { catchError, concat, concatMap, defer, forkJoin, last, map, merge, NEVER, of } from 'rxjs';
+import { tap, timeout, timer, toArray } from 'rxjs';
+import type { Observable } from 'rxjs';
+import * as z from 'zod';
+import { agentTool, askTool, createAgent, retryTool, tool, typed, wrapTool } from '../../lib/index.js';
+import type { Agent, AgentOptions, CallAnswers, Checkpoint, RunResult, Tool, WaitingCall } from '../../lib/index.js';
+import { runTool } from '../../lib/operators/execute/runTool.js';
+import { inVirtualTime, scriptedModel, toolCall } from '../../lib/testing/index.js';
+
+type Context = Parameters<typeof runTool>[2];
+
+interface World {
+  /** Each effect, as often as it happens. */
+  readonly effects: string[];
+  /** An agent in a tool that calls `work` with its name, and then says "A done". */
+  readonly agentNamed: (name: string, work: Partial<Tool>, options?: Partial<AgentOptions>) => Tool;
+  /** It takes 100 ms. */
+  readonly pay: Partial<Tool>;
+  /** It needs an approval. */
+  readonly remove: Partial<Tool>;
+  /** It asks a person. */
+  readonly confirm: Tool;
+}
+
+function createWorld(): World {
+  const effects: string[] = [];
+  let calls = 0;
+  const agentNamed: World['agentNamed'] = (name, work, options = {}) => {
+    const own = { name: 'work', description: '', parameters: z.object({}), ...work } as Tool;
+    const model = scriptedModel(({ messages }) =>
+      messages.length === 1 ? [{ delay: 20 }, toolCall('work', {}, `${name}${++calls}`)] : `${name} done`,
+    );
+    return agentTool(createAgent({ model, tools: [own], ...options }), { name, description: '' });
+  };
+  return {
+    effects,
+    agentNamed,
+    pay: {
+      execute: () =>
+        defer(() => (effects.push('pay begins'), timer(100))).pipe(map(() => (effects.push('paid'), 'paid'))),
+    },
+    remove: { needsApproval: true, execute: () => (effects.push('removed'), 'removed') },
+    confirm: askTool({
+      name: 'confirm',
+      description: '',
+      execute: (_, { ask }) =>
+        ask({ message: 'Sure?', schema: z.object({ text: z.string() }) }).pipe(map(({ text }) => text)),
+    }),
+  };
+}
+
+const approve: AgentOptions['approve'] = () => of({ approve: true } as const);
+const go = { prompt: 'Go.' };
+const runLast = (inner: Tool, context: Context, args: unknown = go) => runTool(inner, args, context).pipe(last());
+const executed = (inner: Tool, context: Context, args: unknown = go) =>
+  (inner.execute?.(args, context) as Observable<unknown>).pipe(last());
+
+const outerTool = (execute: (context: Context) => unknown): Tool =>
+  tool({ name: 'all', description: '', execute: (_, context) => execute(context as Context) });
+
+/** What the tool of a call does, what has happened in the end, and the result. */
+const rows: Readonly<
+  Record<string, readonly [make: (world: World) => Tool, effects: readonly string[], result: unknown]>
+> = {
+  'an agent waits while another one works': [
+    ({ agentNamed, remove, pay }) => {
+      const [first, second] = [agentNamed('A', remove), agentNamed('B', pay)];
+      return outerTool((context) => forkJoin([executed(first, context), executed(second, context)]));
+    },
+    ['pay begins', 'paid', 'removed'],
+    ['A done', 'B done'],
+  ],
+  'an agent waits while another one does what was approved': [
+    ({ agentNamed, remove, pay }) => {
+      const [first, second] = [agentNamed('A', remove), agentNamed('B', { ...pay, needsApproval: true }, { approve })];
+      return outerTool((context) => forkJoin([executed(first, context), executed(second, context)]));
+    },
+    ['pay begins', 'paid', 'removed'],
+    ['A done', 'B done'],
+  ],
+  'a question waits while an agent works': [
+    ({ agentNamed, pay, confirm }) => {
+      const first = agentNamed('A', pay);
+      return outerTool((context) =>
+        forkJoin([executed(first, context), timer(30).pipe(concatMap(() => executed(confirm, context, {})))]),
+      );
+    },
+    ['pay begins', 'paid'],
+    ['A done', 'to Sure?'],
+  ],
+  'an agent waits while a step of the tool runs': [
+    ({ agentNamed, remove, effects }) => {
+      const first = agentNamed('A', remove);
+      const step = () => timer(100).pipe(map(() => (effects.push('step'), 'step')));
+      return askTool({
+        name: 'all',
+        description: '',
+        execute: (_, context) => forkJoin([executed(first, context as Context), context.once('step', step)]),
+      });
+    },
+    ['step', 'removed'],
+    ['A done', 'step'],
+  ],
+  'an agent runs twice with the same arguments, in order': [
+    ({ agentNamed, remove }) => {
+      const best = agentNamed('A', remove);
+      return outerTool((context) =>
+        concat(executed(best, context, { ...go }), executed(best, context, { ...go })).pipe(toArray()),
+      );
+    },
+    ['removed', 'removed'],
+    ['A done', 'A done'],
+  ],
+  'an agent runs twice with the same arguments, at a time': [
+    ({ agentNamed, remove }) => {
+      const best = agentNamed('A', remove);
+      return outerTool((context) => forkJoin([executed(best, context, { ...go }), executed(best, context, { ...go })]));
+    },
+    ['removed', 'removed'],
+    ['A done', 'A done'],
+  ],
+  'an agent with a wrapper runs twice with the same arguments': [
+    ({ agentNamed, remove }) => {
+      const best = retryTool(agentNamed('A', remove), { count: 1, delay: 1 });
+      return outerTool((context) => forkJoin([executed(best, context, { ...go }), executed(best, context, { ...go })]));
+    },
+    ['removed', 'removed'],
+    ['A done', 'A done'],
+  ],
+  'the tool asks twice in the same way': [
+    ({ confirm }) =>
+      outerTool((context) => concat(runLast(confirm, context, {}), runLast(confirm, context, {})).pipe(toArray())),
+    [],
+    ['to Sure?', 'to Sure?'],
+  ],
+  'retryTool executes a tool again that builds the arguments of its agent': [
+    ({ agentNamed, remove }) => {
+      const [first, fail] = [agentNamed('A', remove), failing(2)];
+      const job = outerTool((context) => defer(() => executed(first, context, { ...go })).pipe(tap(fail)));
+      return retryTool(job, { count: 3, delay: 1 });
+    },
+    ['removed'],
+    'A done',
+  ],
+  'retryTool executes a tool again that runs two agents': [
+    ({ agentNamed, remove }) => {
+      const [first, second, fail] = [agentNamed('A', remove), agentNamed('B', remove), failing(2)];
+      const job = outerTool((context) =>
+        executed(first, context).pipe(
+          concatMap((value) => executed(second, context).pipe(map((next) => [value, next]))),
+          tap(fail),
+        ),
+      );
+      return retryTool(job, { count: 3, delay: 1 });
+    },
+    ['removed', 'removed'],
+    ['A done', 'B done'],
+  ],
+  'a tool begins its agent again by itself when it has failed': [
+    ({ remove }) => {
+      const fail = failing(1);
+      const model = scriptedModel(({ messages }) => {
+        if (messages.length > 1) fail();
+        return messages.length === 1 ? [toolCall('work', {}, 'A1')] : 'A done';
+      });
+      const work = { name: 'work', description: '', parameters: z.object({}), ...remove } as Tool;
+      const inner = agentTool(createAgent({ model, tools: [work] }), { name: 'A', description: '' }) as Tool;
+      return outerTool((context) => executed(inner, context).pipe(catchError(() => executed(inner, context))));
+    },
+    ['removed'],
+    'A done',
+  ],
+  'a wrapper of an agent asks before': [
+    ({ agentNamed, remove, confirm }) =>
+      wrapTool(agentNamed('all', remove), (run, _, context) =>
+        concat(executed(confirm, context, {}), run).pipe(last()),
+      ),
+    ['removed'],
+    'all done',
+  ],
+  'a wrapper of an agent runs another one after it': [
+    ({ agentNamed, remove }) => {
+      const model = scriptedModel(() => '{"value":1}');
+      const first = createAgent({ model, output: typed(z.object({ value: z.number() })) });
+      const reviewer = agentNamed('B', remove);
+      return wrapTool(agentTool(first, { name: 'all', description: '' }) as Tool, (run, _, context) =>
+        run.pipe(
+          last(),
+          concatMap((value) => executed(reviewer, context, { prompt: JSON.stringify(value) })),
+        ),
+      );
+    },
+    ['removed'],
+    'B done',
+  ],
+  'a wrapper of an agent runs another one beside it': [
+    ({ agentNamed, remove }) => {
+      const other = agentNamed('B', remove);
+      return wrapTool(agentNamed('all', remove), (run, _, context) =>
+        forkJoin([run.pipe(last()), executed(other, context)]),
+      );
+    },
+    ['removed', 'removed'],
+    ['all done', 'B done'],
+  ],
+};
+
+/** Fails so many times. */
+function failing(count: number): () => void {
+  let left = count;
+  return () => {
+    if (left-- > 0) throw new Error('The upload has failed.');
+  };
+}
+
+const outerAgent = (tools: readonly Tool[], options: Partial<AgentOptions> = {}): Agent => {
+  const model = scriptedModel(({ messages }) =>
+    messages.length === 1 ? [toolCall(tools[0]?.name ?? '', go, 'c1')] : 'Done.',
+  );
+  return createAgent({ model, tools, ...options });
+};
+
+const answersTo = (waiting: readonly WaitingCall[]): CallAnswers => ({
+  results: Object.fromEntries(
+    waiting.flatMap(({ id, question }) => (question ? [[id, { text: `to ${question.message}` }]] : [])),
+  ),
+  decisions: Object.fromEntries(waiting.flatMap(({ id, question }) => (question ? [] : [[id, { approve: true }]]))),
+});
+
+const only = (run: () => Observable<RunResult>): RunResult => {
+  const [{ value } = {}] = inVirtualTime(run).values;
+  if (!value) throw new Error('The run has not ended.');
+  return value;
+};
+
+const resultOf = ({ messages }: RunResult) =>
+  messages.flatMap(({ parts }) => parts).find((part) => part.type === 'toolResult' && part.id === 'c1');
+
+const MAX_STEPS = 6;
+
+describe('the inner runs of a call', () => {
+  it.each(Object.entries(rows))('happen once when %s, and the run is resumed', (_, [make, effects, expected]) => {
+    const world = createWorld();
+    const agent = outerAgent([make(world)]);
+    let result = only(() => agent.run('Hi', { runId: 'r1', checkpoints: true }));
+    for (let step = 0; step < MAX_STEPS && result.checkpoint; step++) {
+      const checkpoint = JSON.parse(JSON.stringify(result.checkpoint)) as Checkpoint;
+      const answers = answersTo(result.waiting ?? []);
+      result = only(() => agent.resumeRun(checkpoint, answers));
+    }
+    expect(resultOf(result)).toMatchObject({ result: expected });
+    expect(world.effects).toEqual(effects);
+  });
+
+  it.each(Object.entries(rows))('happen once when %s, and people answer while the run lives', (_, row) => {
+    const [make, effects, expected] = row;
+    const world = createWorld();
+    const agent = outerAgent([make(world)]);
+    const result = only(() => {
+      const answers = merge(...[0, 50, 150, 250, 350, 450].map((at) => timer(at)));
+      let waiting: readonly WaitingCall[] = [];
+      const events = agent.stream('Hi', { answers: answers.pipe(map(() => answersTo(waiting))), runId: 'r1' });
+      return events.pipe(
+        tap((event) => {
+          if (event.type !== 'nested') return;
+          waiting = [...waiting, ...waitingIn(event.event, event.id)];
+        }),
+        concatMap((event) => (event.type === 'result' ? [event.result] : [])),
+      );
+    });
+    expect(resultOf(result)).toMatchObject({ result: expected });
+    expect(world.effects.toSorted()).toEqual([...effects].sort());
+  });
+
+  it.each([
+    [50, 500],
+    [500, 50],
+  ])('do not count for the deadline while one of them waits (%d and %d ms)', (approval, answer) => {
+    const { agentNamed, remove, confirm } = createWorld();
+    const first = agentNamed('A', remove);
+    const all = outerTool((context) => forkJoin([executed(first, context), executed(confirm, context, {})]));
+    const given = merge(
+      timer(approval).pipe(map(() => ({ decisions: { 'c1/A1': { approve: true } } }) as const)),
+      timer(answer).pipe(map(() => ({ results: { 'c1/confirm.1.1': { text: 'yes' } } }))),
+    );
+    const result = only(() => outerAgent([all], { toolDeadline: 200 }).run('Hi', { answers: merge(given, NEVER) }));
+    expect(resultOf(result)).toMatchObject({ result: ['A done', 'yes'] });
+  });
+
+  it('count again for the deadline when the tool has given up one that waits', () => {
+    const { agentNamed, remove } = createWorld();
+    const first = agentNamed('A', remove);
+    const all = outerTool((context) =>
+      executed(first, context).pipe(
+        timeout(50),
+        catchError(() => NEVER),
+      ),
+    );
+    const result = only(() => outerAgent([all], { toolDeadline: 300 }).run('Hi', { answers: NEVER }));
+    expect(resultOf(result)).toMatchObject({ code: 'timeout' });
+  });
+});
+
+function waitingIn(event: unknown, path: string): readonly WaitingCall[] {
+  const { type, id, event: inner } = event as { type: string; id: string; event?: unknown };
+  if (type === 'nested') return waitingIn(inner, `${path}/${id}`);
+  return type === 'toolWaiting' ? [{ ...(event as WaitingCall), id: `${path}/${id}` }] : [];
+}
