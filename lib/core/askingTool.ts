@@ -1,4 +1,4 @@
-import { innerAgentOf, runsAgent } from './innerAgent.js';
+import { innerAgentOf } from './innerAgent.js';
 import type { Tool } from './tool.js';
 
 /** The `orchestrator` of the questions of a call. */
@@ -14,9 +14,6 @@ export const markAsking = <T extends object>(tool: T, mark: Asks = true): T => (
 
 const marked = (tool: Tool & { readonly [asks]?: Asks }): Asks | undefined => tool[asks];
 
-/** Whether calls of a tool are runs: of an agent, or of questions. */
-export const hasInnerRun = (tool: Tool): boolean => runsAgent(tool) || marked(tool) !== undefined;
-
 /** Whether nobody but its server knows if a tool asks. */
 export const maybeAsks = (tool: Tool): boolean => marked(tool) === 'maybe';
 
@@ -24,5 +21,8 @@ export const maybeAsks = (tool: Tool): boolean => marked(tool) === 'maybe';
 export const asksInside = (tool: Tool): boolean =>
   marked(tool) === true || (innerAgentOf(tool)?.tools.some(asksInside) ?? false);
 
-export const mayAskInside = (tool: Tool): boolean =>
-  marked(tool) !== undefined || (innerAgentOf(tool)?.tools.some(mayAskInside) ?? false);
+/** Whether a call may wait for a person after it has begun. */
+export const mayAskInside = (tool: Tool): boolean => {
+  const mayWait = (inner: Tool) => Boolean(inner.needsApproval) || !inner.execute || mayAskInside(inner);
+  return marked(tool) !== undefined || (innerAgentOf(tool)?.tools.some(mayWait) ?? false);
+};

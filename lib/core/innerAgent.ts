@@ -13,8 +13,6 @@ const innerAgent: unique symbol = Symbol.for('rivulet.innerAgent');
 /** What `resume` of an outer run needs to know of an agent or its tool. Undefined: nothing is known of the agent. */
 export const innerAgentProperty = (inner: InnerAgent | undefined): object => ({ [innerAgent]: inner });
 
-export const runsAgent = (value: object): boolean => innerAgent in value;
-
 export const innerAgentOf = (
   value: (object & { readonly [innerAgent]?: InnerAgent }) | undefined,
 ): InnerAgent | undefined => value?.[innerAgent];

@@ -44,8 +44,11 @@ export interface OuterRun {
   readonly written: Observable<never>;
   /** Replaces the agent before it runs, for a bridge that observes inner runs. Default: the agent runs as it is. */
   wrapAgent?: (<A extends object>(agent: A) => A) | undefined;
-  /** Added by the tools: how the inner runs are stopped. All executions of the call share them (`retryTool`). */
-  readonly controls: Set<InnerRunControl>;
+  /** Emits when the call runs an agent or asks: nobody else may share it. */
+  readonly becomesPrivate: Observable<void>;
+  /** How the inner runs are stopped. All executions of the call share them (`retryTool`). */
+  readonly controls: ReadonlySet<InnerRunControl>;
+  control(inner: InnerRunControl): void;
   emit(event: StreamEvent): void;
   /** Keeps an inner run so far, for the checkpoints of the outer run. Its `task` tells it from others of the call. */
   keep(checkpoint: Checkpoint): void;

@@ -40,6 +40,7 @@ const checkpointFields: Fields = {
     'results[]': toolResult,
     'waiting[]': { id: text, name: text, arguments: record, 'question?': record, 'path[]?': text },
     'edited?': record,
+    'approved[]?': text,
     'nested?': record, // each is checked when it is resumed
   },
   'runId?': text,

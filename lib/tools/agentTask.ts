@@ -13,7 +13,7 @@ import { ToolFailure } from '../operators/execute/toolFailure.js';
 
 export function controlOf(outer: OuterRun): AgentControl {
   const control = [...outer.controls].find((one) => one instanceof AgentControl) ?? new AgentControl(outer);
-  outer.controls.add(control);
+  outer.control(control);
   return control;
 }
 

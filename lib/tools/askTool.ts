@@ -93,7 +93,7 @@ type AskProgress<P> = Nested<RunEvent> | (unknown extends P ? JsonValue : P);
 function askedCall(outer: OuterRun, idempotencyKey: string, place: InnerPlace): AskedCall {
   const calls = [...outer.controls].filter((control) => control instanceof AskedCall);
   const call = calls.find((one) => one.place === place) ?? new AskedCall(outer, idempotencyKey, place);
-  outer.controls.add(call);
+  outer.control(call);
   return call;
 }
 

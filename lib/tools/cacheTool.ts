@@ -1,8 +1,7 @@
-import { asyncScheduler, defer, of, share, tap, type Observable } from 'rxjs';
+import { asyncScheduler, concat, defer, EMPTY, of, share, takeUntil, tap, type Observable } from 'rxjs';
 import { asksInside, maybeAsks } from '../core/askingTool.js';
 import { callToolWrapper } from '../core/callWrapper.js';
 import { toolsError } from '../core/errors.js';
-import { runsAgent } from '../core/innerAgent.js';
 import { canonicalJson } from '../core/json/canonical.js';
 import { toJson } from '../core/json/toJson.js';
 import type { JsonValue } from '../core/json/json.js';
@@ -29,6 +28,11 @@ interface CachedResult {
   readonly expires: number;
 }
 
+interface Running {
+  readonly values: Observable<ToolValue>;
+  readonly owner: OuterRun | undefined;
+}
+
 /**
  * Executes a tool once for equal calls.
  *
@@ -39,8 +43,8 @@ interface CachedResult {
  * The cache belongs to the returned tool, so all runs that use this tool share it. Calls that are made while an equal
  * call runs share that call: they get its further progress, and its result or its error. It has the context of the
  * first call, and is aborted when all of them have been cancelled. An error is not cached: the next call executes the
- * tool again. A result from the cache comes without progress. Calls of an agent (`agentTool`) share only results: each
- * run stops its own, and decides on its own waiting calls.
+ * tool again. A result from the cache comes without progress. Calls that run an agent share only results: each run
+ * stops its own, and decides on its own waiting calls.
  *
  * If a result depends on more than the arguments (on the user, for example), put it into the key; otherwise one user
  * gets the result of another. A tool that asks a person, also in an agent that it runs, is refused for this reason, and
@@ -66,7 +70,7 @@ function cached({ size = 1000, ttl = Infinity, key = argumentsOfCall }: CacheToo
   requireNumbers({ size, ttl }, 0);
   return <T extends Tool>(tool: T): T => {
     if (asksInside(tool)) throw asksPerson(tool);
-    return wrapTool(maybeAsks(tool) ? withoutQuestions(tool) : tool, cacheResults(key, size, ttl, !runsAgent(tool)));
+    return wrapTool(maybeAsks(tool) ? withoutQuestions(tool) : tool, cacheResults(key, size, ttl));
   };
 }
 
@@ -82,9 +86,9 @@ const asksPerson = ({ name }: Tool) =>
     'Cache what the tool calls inside `once` instead.',
   );
 
-function cacheResults(key: NonNullable<CacheToolOptions['key']>, size: number, ttl: number, isShared: boolean) {
+function cacheResults(key: NonNullable<CacheToolOptions['key']>, size: number, ttl: number) {
   const results = new Map<string, CachedResult>(); // in the order of their last use
-  const running = new Map<string, Observable<ToolValue>>();
+  const running = new Map<string, Running>();
 
   function useCached(id: string): CachedResult | undefined {
     const cached = results.get(id);
@@ -115,8 +119,15 @@ function cacheResults(key: NonNullable<CacheToolOptions['key']>, size: number, t
       }),
       share(),
     );
-    if (isShared) running.set(id, shared);
+    running.set(id, { values: shared, owner: outer });
     return shared;
+  }
+
+  /** Nobody shares a call that runs an agent, or asks a person. */
+  function join({ values, owner }: Running, own: Observable<ToolValue>): Observable<ToolValue> {
+    if (!owner) return values;
+    const alone = defer(() => (owner.controls.size > 0 ? own : EMPTY));
+    return concat(values.pipe(takeUntil(owner.becomesPrivate)), alone);
   }
 
   return (run: Observable<ToolValue>, args: unknown, context: ContextOf<Tool>) =>
@@ -125,7 +136,10 @@ function cacheResults(key: NonNullable<CacheToolOptions['key']>, size: number, t
       if (given === undefined) return run; // calls without a key are not equal: one user would get another's result
       const id = canonicalJson(toJson(given)); // throws for a Map or a Promise, which would all have the text `{}`
       const found = context.outer?.resumed ? undefined : useCached(id); // what has begun continues
-      return found ? of(found.result) : (running.get(id) ?? start(id, run, context.outer));
+      if (found) return of(found.result);
+      const own = defer(() => start(id, run, context.outer));
+      const shared = running.get(id);
+      return shared ? join(shared, own) : own;
     });
 }
 

@@ -4,11 +4,13 @@ import {
   concatMap,
   delay,
   filter,
+  finalize,
   ignoreElements,
   map,
   merge,
   NEVER,
   of,
+  take,
   takeUntil,
   throwError,
   timer,
@@ -46,6 +48,7 @@ import { retryTool } from '../../lib/tools/retryTool.js';
 import { wrapTool } from '../../lib/tools/wrapTool.js';
 import { faultsOf, refusalsOf } from '../support/acceptedHistory.js';
 import { diagram } from '../support/diagram.js';
+import { anyTool } from '../support/toolCalls.js';
 
 const isJoined = (message: Message) => message.metadata?.['background'] !== undefined;
 
@@ -602,6 +605,29 @@ describe('backgroundTool', () => {
       error: failed,
       at: 30,
     });
+  });
+
+  it('does not begin after its run was unsubscribed, by the handler of any event', () => {
+    const begun: boolean[] = [];
+    let isOver = false;
+    const work = anyTool('work', () => (begun.push(isOver), timer(1)));
+    const look = anyTool('look', () => timer(1));
+    const play = (count: number) => {
+      isOver = false;
+      const model = scriptedModel([[toolCall('look', {}, 'c1')], [toolCall('work', {}, 'c2')], 'Waits.', 'Done.']);
+      const agent = createAgent({ model, tools: [look, backgroundTool(work)] });
+      return inVirtualTime(() =>
+        agent.stream('Go.', { checkpoints: true }).pipe(
+          take(count),
+          finalize(() => (isOver = true)),
+        ),
+      );
+    };
+    const { length } = play(Infinity).values;
+    expect(begun).toEqual([false]);
+    for (let count = 1; count < length; count++) play(count);
+    expect(begun).not.toContain(true);
+    expect(length).toBeGreaterThan(10);
   });
 
   it('is unsubscribed with the run, and with a run that fails', () => {

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
-import { EMPTY, isObservable, lastValueFrom, NEVER, of, throwError } from 'rxjs';
+import { noop, EMPTY, isObservable, lastValueFrom, NEVER, of, throwError } from 'rxjs';
 import { uiChatHandler, uiMessageResponse } from '../../lib/service/uiChat/index.js';
 import { isRecord } from '../../lib/core/json/json.js';
 import * as root from '../../lib/index.js';
@@ -65,6 +65,7 @@ const options: Readonly<Record<string, Use>> = {
         call: { id: 'c', name: 'ask' },
         answers: EMPTY,
         controls: new Set(),
+        control: noop,
       },
     } as never),
   'Behaviour.delay': (delay) => serve({ delay }),

@@ -47,7 +47,7 @@ function asking(options: ExecuteToolsOptions = {}, calls: readonly ToolCallEvent
     context.signal.addEventListener('abort', () => aborted.push(context.call.id));
     const { outer } = context;
     if (outer)
-      outer.controls.add({
+      outer.control({
         stop: () => told.push('stop'),
         cancel: (id) => told.push(`cancel ${id}`),
       });
@@ -329,7 +329,7 @@ describe('executeTools with the option resumed', () => {
           execute: (_, { outer }) => (seen.push(outer?.resumed), 'done'),
         }),
       );
-      const resumed = resumedTurn({ nested }, { 'id-ask': resumedRun });
+      const resumed = resumedTurn({ nested, approved: ['id-ask'] }, { 'id-ask': resumedRun });
       expect(types(run([ask], [callOf('ask')], { resumed }))).toEqual(['message', 'toolResult', 'message', 'finish']);
       expect(seen).toEqual([[resumedRun]]);
     });

@@ -3,6 +3,7 @@ import { concat, delay, map, merge, mergeMap, NEVER, of, Subject, throwError, ti
 import { ConfigurationError } from '../../lib/core/errors.js';
 import type { RunResult } from '../../lib/core/event.js';
 import { progress } from '../../lib/core/progress.js';
+import type { CallAnswers } from '../../lib/core/approval.js';
 import type { Tool } from '../../lib/core/tool.js';
 import { executeTools } from '../../lib/operators/executeTools.js';
 import { createAgent } from '../../lib/agent/createAgent.js';
@@ -226,6 +227,41 @@ describe('cacheTool', () => {
     }
     expect(paid).toEqual(['ann', 'bob']);
   });
+
+  it.each(['asks', 'runs an agent that needs an approval'])(
+    'cacheTool lets each run answer a call of a tool that executes one which %s',
+    (kind) => {
+      const isQuestion = kind === 'asks';
+      const asking = askTool({
+        name: 'ask',
+        description: '',
+        execute: (_, { ask }) => ask({ message: 'Who?', schema: { type: 'object' } }),
+      }) as Tool;
+      const pay = anyTool('pay', (_, { context }) => context);
+      const model = scriptedModel(({ messages }) =>
+        messages.length === 1 ? [toolCall('pay', {}, '1')] : JSON.stringify(messages.at(-1)?.parts[0]),
+      );
+      const paying = agentTool(createAgent({ model, tools: [{ ...pay, needsApproval: true }] }), {
+        name: 'sub',
+        description: '',
+      }) as Tool;
+      const inner = isQuestion ? asking : paying;
+      const cached = cacheTool(anyTool('all', (_, context) => inner.execute?.({ prompt: 'x' }, context)));
+      const outer = createAgent({
+        model: scriptedModel(({ messages }) => (messages.length === 1 ? [toolCall('all', {}, 'c1')] : 'Done.')),
+        tools: [cached],
+      });
+      const users = ['ann', 'bob', 'cleo'].map((context) => {
+        const answers = new Subject<CallAnswers>();
+        return { context, answers, ...observe(outer.run('Go', { context, answers })) };
+      });
+      for (const { context, answers, values } of users) {
+        expect(values).toEqual([]);
+        answers.next(isQuestion ? { results: { 'c1/1': { context } } } : { decisions: { 'c1/1': { approve: true } } });
+        expect(JSON.stringify(values[0]?.messages[1])).toContain(context);
+      }
+    },
+  );
 
   it.each([
     [{ size: -1 }, 'size is -1.'],

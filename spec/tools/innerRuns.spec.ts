@@ -171,6 +171,19 @@ const rows: Readonly<
     ['removed'],
     'A done',
   ],
+  'a tool that needs an approval runs an agent': [
+    ({ agentNamed, remove }) => {
+      const first = agentNamed('A', remove);
+      return { ...outerTool((context) => executed(first, context)), needsApproval: true };
+    },
+    ['removed'],
+    'A done',
+  ],
+  'a tool that needs an approval asks': [
+    ({ confirm }) => ({ ...outerTool((context) => executed(confirm, context, {})), needsApproval: true }),
+    [],
+    'to Sure?',
+  ],
   'a wrapper of an agent asks before': [
     ({ agentNamed, remove, confirm }) =>
       wrapTool(agentNamed('all', remove), (run, _, context) =>
@@ -263,6 +276,7 @@ describe('the inner runs of a call', () => {
       const events = agent.stream('Hi', { answers: answers.pipe(map(() => answersTo(waiting))), runId: 'r1' });
       return events.pipe(
         tap((event) => {
+          if (event.type === 'toolWaiting') waiting = [...waiting, event];
           if (event.type !== 'nested') return;
           waiting = [...waiting, ...waitingIn(event.event, event.id)];
         }),

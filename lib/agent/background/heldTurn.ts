@@ -57,7 +57,7 @@ export class HeldTurn implements OperatorHandlers<StreamEvent> {
     this.out.next(event);
     if (known.type === 'retract') this.messages = [];
     if (event.type === REPLAY_END) this.isReplaying = false;
-    if (!this.isReplaying) this.work.begin();
+    if (!this.isReplaying && !this.out.closed) this.work.begin();
   }
 
   afterTeardown(): void {

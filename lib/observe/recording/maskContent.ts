@@ -86,7 +86,7 @@ function checkpointMask(part: Mask, messages: Mask): Mask {
     state: fields({ ...keeping('turn', 'usage'), messages }),
     emitted: fields({ ...keeping('needsSeparator'), messages }),
     open: fields({
-      ...keeping('finish'),
+      ...keeping('finish', 'approved'),
       messages,
       results: listOf(part),
       waiting: listOf(fields(keeping(...waitingCall))),

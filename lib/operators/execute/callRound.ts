@@ -1,7 +1,6 @@
 import { EMPTY } from 'rxjs';
 import type { WaitingCall } from '../../core/approval.js';
 import type { Checkpoint, ResumedTurn } from '../../core/checkpoint.js';
-import { hasInnerRun } from '../../core/askingTool.js';
 import type { ToolWaitingEvent } from '../../core/event.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { unfinishedResult, type ToolCallPart, type ToolResultPart } from '../../core/message.js';
@@ -21,8 +20,9 @@ export interface RoundObserver {
   roundEnded(round: CallRound): void;
 }
 
-/** Whether a tool cannot have begun the inner run of its call, and nobody has approved that it executes the call. */
-const isReplaced = (tool: Tool): boolean => !tool.execute || (Boolean(tool.needsApproval) && !hasInnerRun(tool));
+/** Whether a tool cannot have begun the inner run of its call: nobody has approved that it executes the call. */
+const isReplaced = (tool: Tool, isApproved: boolean): boolean =>
+  !tool.execute || (Boolean(tool.needsApproval) && !isApproved);
 
 export class CallRound implements CallObserver, DecisionObserver {
   readonly results: Map<string, ToolResultPart>;
@@ -30,6 +30,8 @@ export class CallRound implements CallObserver, DecisionObserver {
   readonly waiting: Map<string, WaitingCall>;
   /** Inner runs of the calls without a result, by the ids of the calls. */
   readonly nested: Map<string, Checkpoint>;
+  /** The calls whose tools needed an approval when they began. */
+  readonly approvedCalls: Set<string>;
   private readonly suspended = new Map<string, ToolCallPart>();
   private readonly begun: Set<string>;
   private readonly queue: ToolCallPart[] = [];
@@ -58,6 +60,7 @@ export class CallRound implements CallObserver, DecisionObserver {
     this.waiting = new Map(resumed?.open.waiting.filter(({ path }) => !path).map((call) => [call.id, call]));
     this.nested = new Map([...(resumed?.nested ?? [])].map(([id, { checkpoint }]) => [id, checkpoint]));
     this.edited = new Map(Object.entries(resumed?.open.edited ?? {}));
+    this.approvedCalls = new Set(resumed?.open.approved);
     this.begun = new Set(this.results.keys());
   }
 
@@ -69,7 +72,8 @@ export class CallRound implements CallObserver, DecisionObserver {
       return;
     }
     const tool = this.settings.tools.get(call.name);
-    if (tool && isReplaced(tool)) this.nested.delete(call.id); // the tool that had begun was replaced
+    // The tool that had begun was replaced.
+    if (tool && isReplaced(tool, this.approvedCalls.has(call.id))) this.nested.delete(call.id);
     // Any other call with an inner run was approved before.
     if (tool && !this.isVetoed && !this.nested.has(call.id) && mayWait(tool, call, this.resumed)) {
       this.decide(call, tool);
@@ -143,6 +147,7 @@ export class CallRound implements CallObserver, DecisionObserver {
   /** The call starts when its decision has ended. */
   approved(call: ToolCallPart, edited: JsonObject | undefined): void {
     this.waiting.delete(call.id);
+    this.approvedCalls.add(call.id);
     if (edited) this.edited.set(call.id, edited);
     else this.edited.delete(call.id);
     this.queue.push(call);

@@ -1,4 +1,4 @@
-import { defer, finalize, map, type Observable } from 'rxjs';
+import { defer, finalize, map, ReplaySubject, type Observable } from 'rxjs';
 import type { Approve, CallAnswers } from '../../core/approval.js';
 import type { CallScope } from '../../core/callScope.js';
 import type { Checkpoint, ResumedRun } from '../../core/checkpoint.js';
@@ -31,6 +31,8 @@ export interface NestedObserver {
 export class NestedRun implements OuterRun {
   wrapAgent: OuterRun['wrapAgent'];
   readonly controls = new Set<InnerRunControl>();
+  private readonly begunInside = new ReplaySubject<void>(1);
+  readonly becomesPrivate = this.begunInside.asObservable();
   readonly resumed: readonly ResumedRun[] | undefined;
   readonly begun: OuterRun['begun'];
   places?: InnerPlaces;
@@ -81,6 +83,11 @@ export class NestedRun implements OuterRun {
       for (const clock of this.clocks) clock.pause();
       return this.settings.written.pipe(finalize(() => this.restart()));
     });
+  }
+
+  control(inner: InnerRunControl): void {
+    this.controls.add(inner);
+    this.begunInside.next();
   }
 
   emit(event: StreamEvent): void {

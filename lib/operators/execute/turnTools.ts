@@ -227,7 +227,13 @@ function openCalls({ reason, rawReason, usage }: FinishChunk, round: CallRound, 
   const finish = { reason, ...omitUndefined({ rawReason, usage }) };
   const nested = round.nested.size > 0 ? { nested: Object.fromEntries(round.nested) } : {};
   const edited = round.edited.size > 0 ? { edited: Object.fromEntries(round.edited) } : {};
-  return { type: 'openCalls', waits, open: { messages: [], finish, results, waiting, ...edited, ...nested } };
+  const begun = [...round.approvedCalls].filter((id) => round.nested.has(id));
+  const approved = begun.length > 0 ? { approved: begun } : {};
+  return {
+    type: 'openCalls',
+    waits,
+    open: { messages: [], finish, results, waiting, ...edited, ...approved, ...nested },
+  };
 }
 
 function toolsByName(tools: readonly Tool[]): ReadonlyMap<string, Tool> {

@@ -29,17 +29,18 @@ export function onceOnly(
    * after a crash, its id, and so its key, would differ.
    */
   const wrapOnce = (tool: Tool): Tool => {
-    if (hasAtMostOnceInside(tool)) return markLate(wrapInnerRuns(tool, wrapTurn));
-    if (!isAtMostOnce(tool)) return tool;
+    const wrapped = wrapInnerRuns(tool, wrapTurn);
+    if (hasAtMostOnceInside(tool)) return markLate(wrapped);
+    if (!isAtMostOnce(tool)) return wrapped;
     const execute: Tool['execute'] = (args, context) =>
       defer(() => {
         const { idempotencyKey: key, outer } = context;
         if (keys.has(key)) {
-          if (outer && asksPerson(outer)) return runTool(tool, args, context);
+          if (outer && asksPerson(outer)) return runTool(wrapped, args, context);
           throw new ToolFailure('outcome_unknown', unknownText);
         }
         keys.add(key); // before the write: another call may begin meanwhile
-        return concat(recordBegun([...keys]).pipe(catchError(notBegun)), runTool(tool, args, context));
+        return concat(recordBegun([...keys]).pipe(catchError(notBegun)), runTool(wrapped, args, context));
       });
     return markLate({ ...tool, execute });
   };

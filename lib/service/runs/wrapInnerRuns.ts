@@ -1,6 +1,5 @@
 import { EMPTY, type Observable } from 'rxjs';
 import type { RunOptions } from '../../agent/createAgent.js';
-import { innerAgentOf } from '../../core/innerAgent.js';
 import type { Tool } from '../../core/tool.js';
 
 /** Wraps the turns of a run. */
@@ -22,9 +21,9 @@ interface InnerRunOptions {
   readonly wrapTurn?: WrapTurn | undefined;
 }
 
-/** Wraps the turns of the runs inside a tool that runs an agent. Another tool stays as it is. */
+/** Wraps the turns of the runs inside a tool: each tool may run agents. */
 export function wrapInnerRuns(tool: Tool, wrapTurn: WrapTurn): Tool {
-  if (!innerAgentOf(tool)) return tool;
+  if (!tool.execute) return tool;
   const execute: Tool['execute'] = (args, context) => {
     const { outer } = context;
     if (outer) {

@@ -49,8 +49,16 @@ afterEach(() => handlers.splice(0).forEach(shutDown));
  * A service, as the only one of its process. Its tool `work` runs until `end` is called.
  *
  * @param depth How many inner agents are around the tool: each calls the next one, and the last one the tool.
+ * @param hasMark Whether `agentTool` runs them; otherwise a tool that executes it.
  */
-function startProcess(store: Store, settings: Settings, script: Script, agentOptions: object = {}, depth = 0) {
+function startProcess(
+  store: Store,
+  settings: Settings,
+  script: Script,
+  agentOptions: object = {},
+  depth = 0,
+  hasMark = true,
+) {
   const keys: string[] = [];
   const records: (RunRecord | undefined)[] = [];
   const ended = new Subject<string>();
@@ -66,7 +74,8 @@ function startProcess(store: Store, settings: Settings, script: Script, agentOpt
     const own = inner;
     const innerModel = scriptedModel(({ messages }) => (messages.length === 1 ? [callOf(own)].flat() : 'Inner.'));
     const innerAgent = createAgent({ model: innerModel, tools: [own] });
-    inner = agentTool(innerAgent, { name: `ask${level}`, description: 'Asks.' });
+    const asking: Tool = agentTool(innerAgent, { name: `ask${level}`, description: 'Asks.' });
+    inner = hasMark ? asking : tool({ ...executing(asking), parameters: asking.parameters });
   }
   const tools = [inner];
   const handler = agentHandler(createAgent({ model, tools, ...agentOptions }), { store, checkpoints: true });
@@ -77,6 +86,13 @@ function startProcess(store: Store, settings: Settings, script: Script, agentOpt
   };
   return { handler, keys, records, model, end };
 }
+
+/** A tool of which nobody knows that it runs an agent. */
+const executing = (inner: Tool) => ({
+  name: inner.name,
+  description: '',
+  execute: (args: unknown, context: ToolContext) => inner.execute?.(args, context),
+});
 
 const callOf = ({ name }: Tool) => toolCall(name, name === 'work' ? {} : { prompt: 'Work.' }, 'c1');
 const call = [toolCall('work', {}, 'c1')];
@@ -128,23 +144,31 @@ describe('a call that had begun when its process ended', () => {
 });
 
 describe('a call of an inner agent that had begun when its process ended', () => {
-  it.each([1, 2])('is not executed again if its tool is one with atMostOnce (%i inner agents)', async (depth) => {
-    const store = mapStore();
-    const script: Script = ({ messages }) =>
-      messages.length === 1 ? [toolCall(`ask${depth - 1}`, { prompt: 'Work.' }, 'c1')] : 'Done.';
-    const first = startProcess(store, { atMostOnce: true }, script, {}, depth);
-    const id = newId();
-    await post(first.handler, id, { input: 'Work.' });
-    while (first.keys.length === 0) await turn();
-    const [key = ''] = first.keys;
-    expect(first.records[0]).toMatchObject({ begun: [key] });
-    expect(key.split('.c1')).toHaveLength(depth + 2); // the path of the call
-    const second = startProcess(afterCrash(store), { atMostOnce: true }, script, {}, depth);
-    const text = await (await post(second.handler, id, {})).text();
-    expect(second.keys).toEqual([]);
-    expect(text).toContain('"code":"outcome_unknown"');
-    expect(text).toContain('Done.');
-  });
+  it.each([
+    [1, true],
+    [2, true],
+    [1, false],
+    [2, false],
+  ])(
+    'is not executed again if its tool is one with atMostOnce (%i inner agents, by agentTool: %s)',
+    async (depth, hasMark) => {
+      const store = mapStore();
+      const script: Script = ({ messages }) =>
+        messages.length === 1 ? [toolCall(`ask${depth - 1}`, { prompt: 'Work.' }, 'c1')] : 'Done.';
+      const first = startProcess(store, { atMostOnce: true }, script, {}, depth, hasMark);
+      const id = newId();
+      await post(first.handler, id, { input: 'Work.' });
+      while (first.keys.length === 0) await turn();
+      const [key = ''] = first.keys;
+      expect(first.records[0]).toMatchObject({ begun: [key] });
+      expect(key.split('.c1')).toHaveLength(depth + 2); // the path of the call
+      const second = startProcess(afterCrash(store), { atMostOnce: true }, script, {}, depth, hasMark);
+      const text = await (await post(second.handler, id, {})).text();
+      expect(second.keys).toEqual([]);
+      expect(text).toContain('"code":"outcome_unknown"');
+      expect(text).toContain('Done.');
+    },
+  );
 });
 
 describe('a call of an atMostOnce tool', () => {
@@ -200,12 +224,12 @@ describe('a call of an atMostOnce tool', () => {
 });
 
 describe('the tools of a turn', () => {
-  /** What a turn receives instead of its tools, and which of them it does not execute early. */
-  function wrapped(...tools: readonly Tool[]) {
-    const received: { readonly isWrapped: readonly boolean[]; readonly isLate: readonly boolean[] }[] = [];
+  /** Which of its tools a turn does not execute early. */
+  function lateOf(...tools: readonly Tool[]) {
+    const received: (readonly boolean[])[] = [];
     const turnOf = onceOnly([], () => EMPTY);
     const turned = turnOf((_, { tools: own }) => {
-      received.push({ isWrapped: own.map((one, index) => one !== tools[index]), isLate: own.map(isLate) });
+      received.push(own.map(isLate));
       return EMPTY;
     })({} as never, { tools } as unknown as TurnContext);
     observe(turned);
@@ -226,8 +250,8 @@ describe('the tools of a turn', () => {
     ['whose only such tool is executed by the page', [zone], [false]],
     ['with an inner agent that has such a tool among others', [asking('ask', named('look'), pay)], [true]],
     ['with an inner agent that has no such tool', [asking('ask', named('look'))], [false]],
-  ])('%s are wrapped, and late, only where it is necessary', (_, tools, isWrapped) => {
-    expect(wrapped(...tools)).toEqual({ isWrapped, isLate: isWrapped });
+  ])('%s are late only where it is necessary', (_, tools, late) => {
+    expect(lateOf(...tools)).toEqual(late);
   });
 });
 
