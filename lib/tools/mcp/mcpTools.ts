@@ -155,12 +155,15 @@ const hideSecrets = <T>(signIn: McpSignIn | undefined, value: T): T => stateOf(s
 const redactErrors = <T>(signIn: McpSignIn | undefined): MonoTypeOperatorFunction<T> =>
   catchError((thrown: unknown) => {
     const secrets = stateOf(signIn)?.secrets.values ?? [];
-    const { data } = objectOrEmpty(thrown); // as large as the server likes: one search is enough
-    if (data !== undefined) Reflect.set(thrown as object, 'data', undefined);
+    const sent = Object.entries(objectOrEmpty(thrown)).filter(([name]) => sentFields.has(name));
+    for (const [name] of sent) Reflect.set(thrown as object, name, undefined);
     const redacted = redactThrown(thrown, { provider: 'mcp', secrets, debug: true });
-    if (data !== undefined) Reflect.set(redacted as object, 'data', hideSecrets(signIn, data));
+    for (const [name, value] of sent) Reflect.set(redacted as object, name, hideSecrets(signIn, value));
     return throwError(() => redacted);
   });
+
+/** As large as the server likes: one search is enough for them. */
+const sentFields: ReadonlySet<string> = new Set(['data', 'content', 'structuredContent']);
 
 function toTools(
   session: McpSession,

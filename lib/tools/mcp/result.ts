@@ -1,5 +1,7 @@
 import type { CallToolResult, ContentBlock } from '@modelcontextprotocol/client';
 import { RivuletError } from '../../core/errors.js';
+import { canonicalJson } from '../../core/json/canonical.js';
+import { isDeeperThan, MAX_JSON_DEPTH } from '../../core/json/depth.js';
 import { isSameJson } from '../../core/json/equal.js';
 import { asArray, isJsonObject, omit, tryParseJson, type JsonObject, type JsonValue } from '../../core/json/json.js';
 import type { FilePart } from '../../core/message.js';
@@ -104,7 +106,13 @@ export function createRepetitionTest(data: JsonValue, texts: readonly string[]):
   const value = onlyField(data);
   const items = Array.isArray(value) ? (value as readonly unknown[]).flat(Infinity) : [];
   const areItems = texts.length === items.length && texts.every((text, index) => expresses(text, items[index]));
-  return areItems ? () => true : (text) => expresses(text, data) || expresses(text, value);
+  if (areItems) return () => true;
+  // Each value becomes one text: a server may send thousands of texts, and each would be compared with all of `data`.
+  const known = new Set([canonical(data), canonical(value)]);
+  return (text) => {
+    const parsed = tryParseJson(text);
+    return text === value || (parsed !== undefined && known.has(canonical(parsed)));
+  };
 }
 
 function onlyField(data: JsonValue): JsonValue {
@@ -112,5 +120,9 @@ function onlyField(data: JsonValue): JsonValue {
   const [value = data, ...others] = Object.values(data);
   return others.length === 0 ? value : data;
 }
+
+/** Undefined if it is nested too deep. */
+const canonical = (value: unknown): string | undefined =>
+  isDeeperThan(value, MAX_JSON_DEPTH) ? undefined : canonicalJson(value as JsonValue);
 
 const expresses = (text: string, value: unknown): boolean => text === value || isSameJson(tryParseJson(text), value);

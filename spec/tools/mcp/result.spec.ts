@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { createRepetitionTest, toResult } from '../../../lib/tools/mcp/result.js';
+import { expectLinear } from '../../support/cost.js';
 import type { JsonValue } from '../../../lib/index.js';
 
 const text = (content: string) => ({ type: 'text' as const, text: content });
@@ -8,6 +9,21 @@ const image = { type: 'image' as const, data: 'aGk=', mimeType: 'image/png' };
 const imageFile = { type: 'file', mediaType: 'image/png', data: 'aGk=' };
 
 describe('toResult', () => {
+  it.each<[string, (index: number) => unknown, string]>([
+    ['a list', () => 0, '[1]'],
+    ['an object', (index) => ({ [`field${index}`]: 0 }), '{"a":1}'],
+    ['an object in an object', (index) => ({ [`field${index}`]: 0 }), '{"result":{"a":1}}'],
+  ])('toResult compares %s with many texts in linear time', (_, item, part) => {
+    const inputs = [100, 200, 400].map((count) => {
+      const items = Array.from({ length: count * 100 }, (_item, index) => item(index));
+      const value = typeof items[0] === 'object' ? Object.assign({}, ...(items as object[])) : items;
+      const structuredContent = { result: value as JsonValue };
+      return { content: Array.from({ length: count }, () => text(part)), structuredContent };
+    });
+    expectLinear((input) => toResult('t', input), inputs);
+    expect(inputs.map((input) => toResult('t', input))).toHaveLength(inputs.length);
+  });
+
   it('toResult joins texts to one text', () => {
     expect(toResult('t', { content: [text('one'), text('two')] })).toBe('one\ntwo');
     expect(toResult('t', { content: [text('')] })).toBe('');
