@@ -1,7 +1,8 @@
 import type { ElicitResult } from '@modelcontextprotocol/client';
 import { BehaviorSubject, catchError, concatMap, defer, delay, filter, finalize, forkJoin, from } from 'rxjs';
-import { lastValueFrom, map, Observable, of, Subject, take, takeUntil, tap, throwError, throwIfEmpty } from 'rxjs';
-import type { ObservableInput } from 'rxjs';
+import { lastValueFrom, map, merge, mergeMap, Observable, of, partition, Subject, take, takeLast } from 'rxjs';
+import { takeUntil, tap, throwError, throwIfEmpty, toArray } from 'rxjs';
+import type { MonoTypeOperatorFunction, ObservableInput } from 'rxjs';
 import { isRecord, objectOrEmpty, omitUndefined, type JsonObject } from '../../core/json/json.js';
 import type { OuterRun } from '../../core/nested.js';
 import { TimeoutError } from '../../core/timeoutError.js';
@@ -41,11 +42,14 @@ export function inRounds<T>(
         if (!isRecord(value) || value['resultType'] !== 'input_required') return of(value);
         const { inputRequests, requestState } = value;
         const required = Object.entries(objectOrEmpty(inputRequests));
-        const answers = required.map(([key, request]) =>
-          defer(() => answer(objectOrEmpty(request))).pipe(map((given) => [key, given] as const)),
-        );
-        const responses = answers.length > 0 ? forkJoin(answers) : of([]).pipe(delay(PAUSE));
-        return responses.pipe(
+        const respond = ([key, request]: (typeof required)[number]) =>
+          defer(() => answer(objectOrEmpty(request))).pipe(
+            takeLast(1),
+            map((given) => [key, given] as const),
+          );
+        const [questions, others] = partition(required, ([, request]) => objectOrEmpty(request)['method'] === ELICIT);
+        const responses = merge(others.pipe(concatMap(respond)), questions.pipe(mergeMap(respond))).pipe(toArray());
+        return (required.length > 0 ? responses : responses.pipe(delay(PAUSE))).pipe(
           map((given) => omitUndefined({ inputResponses: Object.fromEntries(given), requestState }) as JsonObject),
           concatMap((next) => again(next, count)),
         );
@@ -145,43 +149,48 @@ const proceed = (outer: OuterRun): Observable<void> =>
 /** The client's own default. */
 const TIMEOUT = 60_000;
 
+/** A limit of time that does not count the time of a person. Each value restarts it, if it `restarts`. */
+export function within<T>(limit = Infinity, outer?: OuterRun, restarts = false): MonoTypeOperatorFunction<T> {
+  return (source) =>
+    defer(() => {
+      const exceeded = new Subject<never>();
+      const clock = new ToolCancellation();
+      const start = () => clock.limit(limit, () => exceeded.error(new TimeoutError('tool', limit)));
+      start();
+      outer?.clocks.add(clock);
+      return source.pipe(
+        tap(() => {
+          if (!restarts) return;
+          clock.pause();
+          start();
+        }),
+        takeUntil(exceeded),
+        finalize(() => {
+          clock.release();
+          outer?.clocks.delete(clock);
+        }),
+      );
+    });
+}
+
 function sendOpen<T>(
-  open: Set<Elicit>,
+  open: Asking['open'],
   elicit: Elicit,
-  { timeout = TIMEOUT, resetTimeoutOnProgress = true, maxTotalTimeout = Infinity }: McpCallOptions,
-  { clocks }: OuterRun,
+  { timeout = TIMEOUT, resetTimeoutOnProgress = true }: McpCallOptions,
+  outer: OuterRun,
   send: () => Observable<T>,
 ): Observable<T> {
   const ended = new Subject<void>();
-  const exceeded = new Subject<never>();
   const elicitHere: Elicit = (params) =>
     elicit(params).pipe(
       takeUntil(ended),
       throwIfEmpty(() => refusal('The call has ended before the answer.')),
     );
-  const start = (limit: number) => {
-    const clock = new ToolCancellation();
-    clock.limit(limit, () => exceeded.error(new TimeoutError('tool', limit)));
-    clocks.add(clock);
-    return () => {
-      clock.release();
-      clocks.delete(clock);
-    };
-  };
   open.add(elicitHere);
-  const endTotal = start(maxTotalTimeout);
-  let end = start(timeout);
   return send().pipe(
-    tap(() => {
-      if (!resetTimeoutOnProgress) return;
-      end();
-      end = start(timeout);
-    }),
-    takeUntil(exceeded),
+    within(timeout, outer, resetTimeoutOnProgress),
     finalize(() => {
       open.delete(elicitHere);
-      end();
-      endTotal();
       ended.next();
     }),
   );
