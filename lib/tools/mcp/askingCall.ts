@@ -75,7 +75,13 @@ export function inRounds<T>(
  */
 export interface Asking {
   readonly isFree: BehaviorSubject<boolean>;
-  readonly open: Set<Elicit>;
+  readonly open: Set<OpenCall>;
+}
+
+interface OpenCall {
+  readonly elicit: Elicit;
+  /** Errors when an answer could not be sent. */
+  readonly unsent: Subject<never>;
 }
 
 /** Whether the application has set a handler for questions: it answers instead of a person of the run. */
@@ -101,19 +107,32 @@ export function askingOf(client: McpClient, lost?: Asking): Asking | undefined {
 
 function listen(client: McpClient, lost?: Asking): Asking | undefined {
   if (!client.setRequestHandler) return undefined;
-  const { isFree, open } = lost ?? { isFree: new BehaviorSubject(true), open: new Set<Elicit>() };
+  const { isFree, open } = lost ?? { isFree: new BehaviorSubject(true), open: new Set<OpenCall>() };
+  let answered: OpenCall | undefined;
   try {
     client.setRequestHandler(ELICIT, async ({ params }) => {
-      const [elicit, another] = open;
-      if (!elicit || another) throw refusal('No call could have asked this, or more than one.');
+      const [call, another] = open;
+      if (!call || another) throw refusal('No call could have asked this, or more than one.');
       // eslint-disable-next-line rxjs-x/no-ignored-default-value -- the calls in `open` throw if there is none
-      return (await lastValueFrom(elicit(params))) as ElicitResult; // the server validates the content, too
+      const answer = await lastValueFrom(call.elicit(params));
+      answered = call;
+      return answer as ElicitResult; // the server validates the content, too
     });
   } catch {
     return undefined; // the client does not declare that it can be asked
   }
+  const { onerror } = client;
+  client.onerror = (error) => {
+    onerror?.(error);
+    if (error.message.startsWith('Failed to send response')) answered?.unsent.error(refusal(unsentAnswer));
+  };
   return { isFree, open };
 }
+
+/** The call is not sent again: what it did before the question would be repeated. */
+const unsentAnswer =
+  'The MCP server did not receive the answer of a person, for example since it has lost the session. ' +
+  'The call may have been executed in part.';
 
 /** Sends a call when no other is open, unless that waits for a person, whose time counts for no limit. */
 export function sendAlone<T>(
@@ -181,16 +200,20 @@ function sendOpen<T>(
   send: () => Observable<T>,
 ): Observable<T> {
   const ended = new Subject<void>();
-  const elicitHere: Elicit = (params) =>
-    elicit(params).pipe(
-      takeUntil(ended),
-      throwIfEmpty(() => refusal('The call has ended before the answer.')),
-    );
-  open.add(elicitHere);
+  const call: OpenCall = {
+    elicit: (params) =>
+      elicit(params).pipe(
+        takeUntil(ended),
+        throwIfEmpty(() => refusal('The call has ended before the answer.')),
+      ),
+    unsent: new Subject(),
+  };
+  open.add(call);
   return send().pipe(
     within(timeout, outer, resetTimeoutOnProgress),
+    takeUntil(call.unsent),
     finalize(() => {
-      open.delete(elicitHere);
+      open.delete(call);
       ended.next();
     }),
   );

@@ -17,7 +17,7 @@ export type McpClient = Pick<
   | 'setNotificationHandler'
   | 'removeNotificationHandler'
 > &
-  Partial<Pick<Client, 'setRequestHandler' | 'assertCanSetRequestHandler' | 'close'>>;
+  Partial<Pick<Client, 'setRequestHandler' | 'assertCanSetRequestHandler' | 'close' | 'onerror'>>;
 
 /** The time limits of a call, which is cancelled when one has passed. They do not count the time of a person. */
 export interface McpCallOptions {
