@@ -124,10 +124,9 @@ function parseFile(args: readonly string[], options: OptionTypes) {
 
 const withoutEnding = (file: string): string => file.replace(/\.[^./\\]*$/, '');
 
+/** As a part of a URL, in which some characters have a meaning, and others are lost. */
 function relativePath(from: string, file: string): string {
-  // It becomes a URL, in which these characters would have a meaning.
-  const parts = relative(from, file).split(sep);
-  const path = parts.map((part) => part.replaceAll(/[%?#\\]/g, encodeURIComponent)).join('/');
+  const path = relative(from, file).split(sep).map(encodeURIComponent).join('/');
   return /^\.\.?\//.test(path) ? path : `./${path}`;
 }
 

@@ -24,7 +24,7 @@ import type { Wire, WireRequest } from '../protocol/wire.js';
 import { adviceWithoutKey, withCredentials } from './shared/credentials.js';
 import type { Credentials, CredentialSources, PerRequest } from './shared/credentials.js';
 import { capabilityTable } from './shared/capabilityTable.js';
-import { conversationTexts } from './shared/conversationTexts.js';
+import { conversationTexts } from '../protocol/conversationTexts.js';
 import type { OpenTextOptions } from './shared/openText.js';
 import { placeResultFiles } from './shared/resultFiles.js';
 import { createSendable, type ToSendable } from './shared/sendable.js';

@@ -138,14 +138,24 @@ describe('npx rivulet spec', () => {
     expect(other.written['spec/a.spec.ts']).toContain("from '@jest/globals'");
   });
 
-  it.each(['run #2.jsonl', 'a?b.jsonl', '100%.jsonl', '..x.jsonl', 'C:run.jsonl', '.hidden/run.jsonl'])(
-    'npx rivulet spec writes a spec that finds the file %s',
-    async (file) => {
-      const { written } = await run(['spec', file, '--out', 'a.spec.ts'], { [file]: lines.join('\n') });
-      const [, path = ''] = /new URL\("(.*?)", import/.exec(written['a.spec.ts'] ?? '') ?? [];
-      expect(decodeURIComponent(new URL(path, 'file:///folder/a.spec.ts').pathname)).toBe(`/folder/${file}`);
-    },
-  );
+  it.each([
+    'run #2.jsonl',
+    'a?b.jsonl',
+    '100%.jsonl',
+    '..x.jsonl',
+    'C:run.jsonl',
+    '.hidden/run.jsonl',
+    'a\nb.jsonl',
+    'a\rb.jsonl',
+    'a\tb.jsonl',
+    'run ',
+    'run\u0001',
+  ])('npx rivulet spec writes a spec that finds the file %j', async (file) => {
+    const { written } = await run(['spec', file, '--out', 'a.spec.ts'], { [file]: lines.join('\n') });
+    const [, path = ''] = /new URL\((".*?"), import/.exec(written['a.spec.ts'] ?? '') ?? [];
+    const { pathname } = new URL(JSON.parse(path) as string, 'file:///folder/a.spec.ts');
+    expect(decodeURIComponent(pathname)).toBe(`/folder/${file}`);
+  });
 
   it('npx rivulet spec writes marble diagrams with --marbles', async () => {
     const { written } = await run(['spec', 'run.jsonl', '--marbles'], fileOf(lines));

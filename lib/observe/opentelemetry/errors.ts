@@ -1,6 +1,10 @@
+import { identity } from 'rxjs';
 import { errorText, errorToJson } from '../../core/errors.js';
-import type { JsonObject } from '../../core/json/json.js';
+import { isRecord, type JsonObject } from '../../core/json/json.js';
+import type { ModelRequest } from '../../core/model.js';
 import { words } from '../../core/words.js';
+import { createConversationFilter } from '../../protocol/conversationFilter.js';
+import { conversationTexts } from '../../protocol/conversationTexts.js';
 
 /** Messages of Rivulet's errors with these codes have no keys and no text of a user. Others may quote one. */
 const safeCodes: ReadonlySet<unknown> = /* @__PURE__ */ words(`
@@ -8,15 +12,33 @@ const safeCodes: ReadonlySet<unknown> = /* @__PURE__ */ words(`
 `);
 
 /** Of another library's error, only the class: its codes may be ids of people or of records. */
-export const errorType = (thrown: unknown): string => errorTypeOfJson(errorToJson(thrown));
+export const errorType = (thrown: unknown): string => errorTypeOfJson(errorToJson(thrown), filterOf(thrown));
 
-export function errorTypeOfJson({ providerCode, status, code, name }: JsonObject): string {
+export function errorTypeOfJson({ providerCode, status, code, name }: JsonObject, hide: Filter): string {
   const number = typeof status === 'number' ? String(status) : undefined;
-  return [providerCode, number, code].find(isIdentifier) ?? [name].find(isClass) ?? '_OTHER';
+  return (
+    [typeof providerCode === 'string' && hide(providerCode), number, code].find(isIdentifier) ??
+    [name].find(isClass) ??
+    '_OTHER'
+  );
+}
+
+type Filter = (text: string) => string;
+
+export const requestFilter = (request: ModelRequest): Filter => createConversationFilter(conversationTexts(request));
+
+/** By the errors of models: one of a model with `debug` may repeat its request. */
+const filters = new WeakMap<object, Filter>();
+const filterOf = (thrown: unknown): Filter => filters.get(thrown as object) ?? identity;
+
+export function noteRequest(thrown: unknown, request: ModelRequest): void {
+  if (isRecord(thrown)) filters.set(thrown, requestFilter(request));
 }
 
 export function errorMessage(thrown: unknown, content: boolean): string | undefined {
-  return content || safeCodes.has(errorToJson(thrown)['code']) ? errorText(thrown) : undefined;
+  if (content) return errorText(thrown);
+  if (!safeCodes.has(errorToJson(thrown)['code'])) return undefined;
+  return filterOf(thrown)(errorText(thrown));
 }
 
 const isIdentifier = (value: unknown): value is string => typeof value === 'string' && /^[\w.:/-]{1,100}$/.test(value);

@@ -16,7 +16,7 @@ import {
   usageAttributes,
 } from './attributes.js';
 import { inputAttributes, OutputCollector, outputAttributes } from './content.js';
-import { errorTypeOfJson } from './errors.js';
+import { errorTypeOfJson, noteRequest, requestFilter } from './errors.js';
 import { recordHistogram, recordTokens } from './metrics.js';
 import { Operation, runOperation } from './operation.js';
 import { createTelemetry, type Telemetry, type TraceOptions } from './telemetry.js';
@@ -70,7 +70,7 @@ class ModelCall {
 
   constructor(
     { provider, name }: Model,
-    request: ModelRequest,
+    private readonly request: ModelRequest,
     private readonly telemetry: Telemetry,
     parent: Context,
     private readonly onUsage: (usage: Usage) => void,
@@ -112,6 +112,7 @@ class ModelCall {
   };
 
   readonly error = (thrown: unknown): void => {
+    noteRequest(thrown, this.request);
     this.usage = addUsage(this.usage, usageOfError(thrown));
   };
 
@@ -131,7 +132,7 @@ class ModelCall {
     this.operation.span.addEvent('rivulet.retry', {
       'rivulet.retry.attempt': attempt,
       'rivulet.retry.delay': delay,
-      'error.type': errorTypeOfJson(error),
+      'error.type': errorTypeOfJson(error, requestFilter(this.request)),
     });
   }
 

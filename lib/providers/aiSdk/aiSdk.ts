@@ -7,7 +7,7 @@ import { idleTimeout, type IdleTimeoutOptions } from '../../protocol/idleTimeout
 import { secretsOf } from '../../protocol/secrets.js';
 import { retryRequest, type RetryOptions } from '../../protocol/retryRequest.js';
 import { capabilityTable } from '../shared/capabilityTable.js';
-import { conversationTexts } from '../shared/conversationTexts.js';
+import { conversationTexts } from '../../protocol/conversationTexts.js';
 import { decodeParts } from './decode.js';
 import { createPromptEncoder, encodeCall } from './encode.js';
 import { pickStrings } from './errors.js';

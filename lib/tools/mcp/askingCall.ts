@@ -1,7 +1,8 @@
 import type { ElicitResult } from '@modelcontextprotocol/client';
 import { BehaviorSubject, catchError, concatMap, defer, delay, filter, finalize, forkJoin, from } from 'rxjs';
-import { lastValueFrom, map, Observable, of, Subject, take, takeUntil, tap, throwError, throwIfEmpty } from 'rxjs';
-import type { ObservableInput } from 'rxjs';
+import { lastValueFrom, map, merge, mergeMap, Observable, of, partition, Subject, take, takeLast } from 'rxjs';
+import { takeUntil, tap, throwError, throwIfEmpty, toArray } from 'rxjs';
+import type { MonoTypeOperatorFunction, ObservableInput } from 'rxjs';
 import { isRecord, objectOrEmpty, omitUndefined, type JsonObject } from '../../core/json/json.js';
 import type { OuterRun } from '../../core/nested.js';
 import { TimeoutError } from '../../core/timeoutError.js';
@@ -41,11 +42,14 @@ export function inRounds<T>(
         if (!isRecord(value) || value['resultType'] !== 'input_required') return of(value);
         const { inputRequests, requestState } = value;
         const required = Object.entries(objectOrEmpty(inputRequests));
-        const answers = required.map(([key, request]) =>
-          defer(() => answer(objectOrEmpty(request))).pipe(map((given) => [key, given] as const)),
-        );
-        const responses = answers.length > 0 ? forkJoin(answers) : of([]).pipe(delay(PAUSE));
-        return responses.pipe(
+        const respond = ([key, request]: (typeof required)[number]) =>
+          defer(() => answer(objectOrEmpty(request))).pipe(
+            takeLast(1),
+            map((given) => [key, given] as const),
+          );
+        const [questions, others] = partition(required, ([, request]) => objectOrEmpty(request)['method'] === ELICIT);
+        const responses = merge(others.pipe(concatMap(respond)), questions.pipe(mergeMap(respond))).pipe(toArray());
+        return (required.length > 0 ? responses : responses.pipe(delay(PAUSE))).pipe(
           map((given) => omitUndefined({ inputResponses: Object.fromEntries(given), requestState }) as JsonObject),
           concatMap((next) => again(next, count)),
         );
@@ -71,7 +75,13 @@ export function inRounds<T>(
  */
 export interface Asking {
   readonly isFree: BehaviorSubject<boolean>;
-  readonly open: Set<Elicit>;
+  readonly open: Set<OpenCall>;
+}
+
+interface OpenCall {
+  readonly elicit: Elicit;
+  /** Errors when an answer could not be sent. */
+  readonly unsent: Subject<never>;
 }
 
 /** Whether the application has set a handler for questions: it answers instead of a person of the run. */
@@ -97,19 +107,32 @@ export function askingOf(client: McpClient, lost?: Asking): Asking | undefined {
 
 function listen(client: McpClient, lost?: Asking): Asking | undefined {
   if (!client.setRequestHandler) return undefined;
-  const { isFree, open } = lost ?? { isFree: new BehaviorSubject(true), open: new Set<Elicit>() };
+  const { isFree, open } = lost ?? { isFree: new BehaviorSubject(true), open: new Set<OpenCall>() };
+  let answered: OpenCall | undefined;
   try {
     client.setRequestHandler(ELICIT, async ({ params }) => {
-      const [elicit, another] = open;
-      if (!elicit || another) throw refusal('No call could have asked this, or more than one.');
+      const [call, another] = open;
+      if (!call || another) throw refusal('No call could have asked this, or more than one.');
       // eslint-disable-next-line rxjs-x/no-ignored-default-value -- the calls in `open` throw if there is none
-      return (await lastValueFrom(elicit(params))) as ElicitResult; // the server validates the content, too
+      const answer = await lastValueFrom(call.elicit(params));
+      answered = call;
+      return answer as ElicitResult; // the server validates the content, too
     });
   } catch {
     return undefined; // the client does not declare that it can be asked
   }
+  const { onerror } = client;
+  client.onerror = (error) => {
+    onerror?.(error);
+    if (error.message.startsWith('Failed to send response')) answered?.unsent.error(refusal(unsentAnswer));
+  };
   return { isFree, open };
 }
+
+/** The call is not sent again: what it did before the question would be repeated. */
+const unsentAnswer =
+  'The MCP server did not receive the answer of a person, for example since it has lost the session. ' +
+  'The call may have been executed in part.';
 
 /** Sends a call when no other is open, unless that waits for a person, whose time counts for no limit. */
 export function sendAlone<T>(
@@ -148,43 +171,52 @@ const proceed = (outer: OuterRun, waiting: object): Observable<void> =>
 /** The client's own default. */
 const TIMEOUT = 60_000;
 
+/** A limit of time that does not count the time of a person. Each value restarts it, if it `restarts`. */
+export function within<T>(limit = Infinity, outer?: OuterRun, restarts = false): MonoTypeOperatorFunction<T> {
+  return (source) =>
+    defer(() => {
+      const exceeded = new Subject<never>();
+      const clock = new ToolCancellation();
+      const start = () => clock.limit(limit, () => exceeded.error(new TimeoutError('tool', limit)));
+      start();
+      outer?.clocks.add(clock);
+      return source.pipe(
+        tap(() => {
+          if (!restarts) return;
+          clock.pause();
+          start();
+        }),
+        takeUntil(exceeded),
+        finalize(() => {
+          clock.release();
+          outer?.clocks.delete(clock);
+        }),
+      );
+    });
+}
+
 function sendOpen<T>(
-  open: Set<Elicit>,
+  open: Asking['open'],
   elicit: Elicit,
-  { timeout = TIMEOUT, resetTimeoutOnProgress = true, maxTotalTimeout = Infinity }: McpCallOptions,
-  { clocks }: OuterRun,
+  { timeout = TIMEOUT, resetTimeoutOnProgress = true }: McpCallOptions,
+  outer: OuterRun,
   send: () => Observable<T>,
 ): Observable<T> {
   const ended = new Subject<void>();
-  const exceeded = new Subject<never>();
-  const elicitHere: Elicit = (params) =>
-    elicit(params).pipe(
-      takeUntil(ended),
-      throwIfEmpty(() => refusal('The call has ended before the answer.')),
-    );
-  const start = (limit: number) => {
-    const clock = new ToolCancellation();
-    clock.limit(limit, () => exceeded.error(new TimeoutError('tool', limit)));
-    clocks.add(clock);
-    return () => {
-      clock.release();
-      clocks.delete(clock);
-    };
+  const call: OpenCall = {
+    elicit: (params) =>
+      elicit(params).pipe(
+        takeUntil(ended),
+        throwIfEmpty(() => refusal('The call has ended before the answer.')),
+      ),
+    unsent: new Subject(),
   };
-  open.add(elicitHere);
-  const endTotal = start(maxTotalTimeout);
-  let end = start(timeout);
+  open.add(call);
   return send().pipe(
-    tap(() => {
-      if (!resetTimeoutOnProgress) return;
-      end();
-      end = start(timeout);
-    }),
-    takeUntil(exceeded),
+    within(timeout, outer, resetTimeoutOnProgress),
+    takeUntil(call.unsent),
     finalize(() => {
-      open.delete(elicitHere);
-      end();
-      endTotal();
+      open.delete(call);
       ended.next();
     }),
   );

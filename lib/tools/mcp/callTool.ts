@@ -6,11 +6,12 @@ import { MAX_TIMER_DELAY } from '../../core/options.js';
 import { isMarkedProgress, progress, valueOfProgress, type Progress } from '../../core/progress.js';
 import type { ToolContext } from '../../core/tool.js';
 import type { AskContext } from '../ask/askOptions.js';
-import { hasOwnHandler, askingOf, inRounds, sendAlone, type Asking, type ServerRequests } from './askingCall.js';
+import { askingOf, hasOwnHandler, inRounds, sendAlone, within } from './askingCall.js';
+import type { Asking, ServerRequests } from './askingCall.js';
 import { fromRequest, nestingError, type McpCallOptions, type McpSession } from './client.js';
 import { isDeeperThan } from '../../core/json/depth.js';
 import { toResult } from './result.js';
-import { createElicit, type Elicit } from './serverQuestion.js';
+import { createElicit, refusal } from './serverQuestion.js';
 
 /** A type alias, since an interface is not assignable to a JSON object. */
 export type McpProgress = {
@@ -27,6 +28,8 @@ export type McpContext = Pick<ToolContext, 'signal' | 'outer'> & Partial<AskCont
 /** Hides the tokens that the server has received. */
 type Hide = <T>(value: T) => T;
 
+type Limits = McpCallOptions & { readonly requests?: ServerRequests; readonly hide: Hide };
+
 /**
  * Unsubscribing or an aborted signal cancels the call. The tool is passed without its output schema, which is not
  * trusted: the client would compile its regular expressions, and one like `^(a+)+$` blocks the process for minutes.
@@ -36,16 +39,22 @@ export function callTool(
   definition: ServerTool,
   args: JsonObject,
   { signal, ask, outer }: McpContext,
-  { requests, hide, ...limits }: McpCallOptions & { readonly requests?: ServerRequests; readonly hide: Hide },
+  { requests, hide, maxTotalTimeout, ...limits }: Limits,
 ): Observable<JsonValue | Progress<McpProgress>> {
   const { name } = definition;
   const call = defer(() => {
     const { client } = session;
     if (!ask || !outer || hasOwnHandler(client)) return sendCall(session, definition, args, limits);
-    const elicitHidden = createElicit(ask);
-    const elicit: Elicit = (params) => elicitHidden(hide(params));
+    let required = 0;
+    const bounded =
+      <P, A>(answer: (params: P) => A) =>
+      (params: P): A => {
+        if (++required <= MAX_REQUIRED) return answer(hide(params));
+        throw refusal(`The MCP server requires more than ${MAX_REQUIRED} answers in a call.`);
+      };
+    const elicit = bounded(createElicit(ask));
     const answers: ServerRequests = Object.fromEntries(
-      Object.entries(requests ?? {}).map(([method, answer]) => [method, (params) => answer(hide(params))]),
+      Object.entries(requests ?? {}).map(([method, answer]) => [method, bounded(answer)]),
     );
     const asking = askingOf(client);
     if (client.getProtocolEra() === 'modern' || !asking)
@@ -57,6 +66,7 @@ export function callTool(
     );
   });
   return call.pipe(
+    within(maxTotalTimeout, outer),
     map((value) => {
       if (isMarkedProgress(value)) return progress(hide(valueOfProgress(value)));
       if (isDeeperThan(value, MAX_RESPONSE_DEPTH)) throw nestingError();
@@ -71,12 +81,12 @@ function sendCall(
   session: McpSession,
   definition: ServerTool,
   args: JsonObject,
-  { timeout, resetTimeoutOnProgress = true, maxTotalTimeout }: McpCallOptions,
+  { timeout, resetTimeoutOnProgress = true }: McpCallOptions,
   { more, asking }: { readonly more?: JsonObject; readonly asking?: Asking } = {},
 ): Observable<CallToolResult | Progress<McpProgress>> {
   const { outputSchema: _, ...toolDefinition } = definition;
   const bounded = timeout && Math.min(timeout, MAX_TIMER_DELAY);
-  const limits = { resetTimeoutOnProgress, ...omitUndefined({ timeout: bounded, maxTotalTimeout }) };
+  const limits = { resetTimeoutOnProgress, ...omitUndefined({ timeout: bounded }) };
   return fromRequest<CallToolResult | Progress<McpProgress>>((signal, next) => {
     const onprogress = (notification: ProgressNotification) => next(progress(toProgress(notification)));
     const allowInputRequired = more !== undefined;
@@ -92,6 +102,9 @@ function sendCall(
     });
   });
 }
+
+/** Of people and of the application. Each question is in the checkpoint, which is written for each. */
+const MAX_REQUIRED = 100;
 
 /** The client does not declare that it can be asked, so it is declared for this request. */
 const MISSING_CAPABILITY = -32_021;

@@ -17,15 +17,18 @@ export type McpClient = Pick<
   | 'setNotificationHandler'
   | 'removeNotificationHandler'
 > &
-  Partial<Pick<Client, 'setRequestHandler' | 'assertCanSetRequestHandler' | 'close'>>;
+  Partial<Pick<Client, 'setRequestHandler' | 'assertCanSetRequestHandler' | 'close' | 'onerror'>>;
 
-/** The time limits of a call. The client measures them, and cancels the call when one has passed. */
+/** The time limits of a call, which is cancelled when one has passed. They do not count the time of a person. */
 export interface McpCallOptions {
-  /** How long to wait for the response, in milliseconds. Default: the client's, which is 60,000. */
+  /**
+   * How long to wait for a response, in milliseconds: one that requires something is followed by another request.
+   * Default: the client's, which is 60,000.
+   */
   readonly timeout?: number;
   /** Whether progress restarts that time. Default: true. */
   readonly resetTimeoutOnProgress?: boolean;
-  /** How long a call may take in total, whatever its progress, in milliseconds. Default: no limit. */
+  /** How long a call may take with all its requests, whatever its progress, in milliseconds. Default: no limit. */
   readonly maxTotalTimeout?: number;
 }
 

@@ -35,8 +35,9 @@ export interface McpToolsOptions extends McpCallOptions {
   readonly signIn?: McpSignIn;
   /**
    * Answers what a server of revision 2026-07-28 requires of this application during a call, by method:
-   * `sampling/createMessage`, `roots/list`. Default: the call fails with an error for the model. (Of earlier revisions,
-   * the client's own handlers answer.)
+   * `sampling/createMessage`, `roots/list`. Called for one request at a time; after 100 answers, with those of people,
+   * the call fails. Default: it fails with an error for the model. (Of earlier revisions, the client's own handlers
+   * answer.)
    */
   readonly requests?: ServerRequests;
 }

@@ -13,15 +13,10 @@ type Elicited = { readonly action: 'accept' | 'decline' | 'cancel'; readonly con
 /** Asks a person what a server asks. `params` are those of its request, as they arrived. */
 export type Elicit = (params: unknown) => Observable<Elicited>;
 
-/** In one execution of a call. Each is in the checkpoint, which is written for each. */
-const MAX_QUESTIONS = 100;
-
 /** The id depends on the content: a call that is sent again receives an answer only for what it asked before. */
 export function createElicit(ask: AskContext['ask']): Elicit {
   const counts = new Map<string, number>();
-  let asked = 0;
   return (params) => {
-    if (++asked > MAX_QUESTIONS) throw refusal(`The MCP server asks more than ${MAX_QUESTIONS} questions in a call.`);
     const question = toQuestion(objectOrEmpty(params));
     const content = hash(JSON.stringify(question));
     const count = (counts.get(content) ?? 0) + 1;

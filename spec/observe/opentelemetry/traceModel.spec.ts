@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { SpanStatusCode, trace } from '@opentelemetry/api';
-import { NEVER, Observable, concat, from, take } from 'rxjs';
-import { traceModel } from '../../../lib/observe/opentelemetry/index.js';
+import { NEVER, Observable, concat, firstValueFrom, from, take } from 'rxjs';
+import { createAgent } from '../../../lib/agent/createAgent.js';
+import { openaiCompatible } from '../../../lib/index.js';
+import { traceAgent, traceModel } from '../../../lib/observe/opentelemetry/index.js';
 import type { Chunk } from '../../../lib/core/chunk.js';
 import { HttpError } from '../../../lib/core/errors.js';
 import { filePart, userMessage } from '../../../lib/core/message.js';
@@ -69,6 +71,31 @@ describe('traceModel', () => {
       attributes: { 'error.type': type },
       status: { code: SpanStatusCode.ERROR, message: 'No quota.' },
     });
+  });
+
+  const said = 'The patient has a rare illness';
+  it.each<[what: string, status: number, type: string, body: string]>([
+    [
+      'an HTTP error',
+      400,
+      'application/json',
+      JSON.stringify({ error: { message: `Refused: "${said}".`, code: said.replaceAll(' ', '_') } }),
+    ],
+    ['a page', 200, 'text/html', `<title>${said}</title>`],
+    ['an error in the stream', 200, 'text/event-stream', `data: {"error":{"message":"Refused: ${said}"}}\n\n`],
+    ['a frame that is not JSON', 200, 'text/event-stream', `data: Refused: ${said}\n\n`],
+  ])('traceModel hides what %s repeats of the conversation, also with debug', async (_, status, type, body) => {
+    const { options, ended, text: recorded } = record();
+    const fetch = async () => new Response(body, { status, headers: { 'content-type': type } });
+    const model = openaiCompatible({ name: 'q', baseUrl: 'https://q.example/v1', fetch, debug: true, retry: false })(
+      'm',
+    );
+    const failure = firstValueFrom(traceAgent(createAgent({ model }), options).run(said));
+    await expect(failure).rejects.toThrow(said);
+    expect(ended().map(({ status: { message } }) => message)).toEqual(
+      Array(3).fill(expect.stringMatching(/^q .*\[conversation\]/)),
+    );
+    expect(await recorded()).not.toContain('illness');
   });
 
   const unreadable = {

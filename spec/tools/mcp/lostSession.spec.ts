@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import type { Client } from '@modelcontextprotocol/client';
-import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/server';
+import { WebStandardStreamableHTTPServerTransport, type McpServer } from '@modelcontextprotocol/server';
 import { filter, firstValueFrom, lastValueFrom, ReplaySubject, Subject, take, tap, toArray } from 'rxjs';
 import { createAgent } from '../../../lib/agent/createAgent.js';
 import type { CallAnswers } from '../../../lib/core/approval.js';
@@ -13,8 +13,9 @@ import { named, newClient, newServer } from './servers.js';
 
 const servers = createServers();
 const clients: Client[] = [];
+const sessionServers: McpServer[] = [];
 afterEach(async () => {
-  await Promise.all(clients.splice(0).map((client) => client.close()));
+  await Promise.all([...clients.splice(0), ...sessionServers.splice(0)].map((end) => end.close()));
   servers.close();
 });
 
@@ -56,6 +57,7 @@ async function startServer(
       },
     });
     await server.connect(transport);
+    sessionServers.push(server);
     announce.subscribe(() => server.sendToolListChanged());
     return transport.handleRequest(request);
   };
@@ -102,11 +104,12 @@ const agentWith = async (connect: () => Promise<Client>) => {
   );
   return createAgent({ model, tools });
 };
-const resultsOf = async (agent: Awaited<ReturnType<typeof agentWith>>) => {
+const resultsOf = async (agent: Awaited<ReturnType<typeof agentWith>>, onQuestion?: (id: string) => void) => {
   const answers = new ReplaySubject<CallAnswers>(2);
   const answer = (event: RunEvent) => {
-    if (event.type === 'nested' && event.event.type === 'toolWaiting')
-      answers.next({ results: { [`${event.id}/${event.event.id}`]: {} } });
+    if (event.type !== 'nested' || event.event.type !== 'toolWaiting') return;
+    onQuestion?.(event.id);
+    answers.next({ results: { [`${event.id}/${event.event.id}`]: {} } });
   };
   const result = await lastValueFrom(agent.stream('Note it, twice.', { answers }).pipe(tap(answer)));
   const { messages } = (result as ResultEvent).result;
@@ -235,6 +238,16 @@ describe('mcpTools over HTTP: a session that the server has lost', () => {
       expect([calls.length, opened()]).toEqual([2 * sessions, sessions]);
       restart();
     }
+  });
+
+  it.each([404, 400])('fails the call whose answer it does not receive (%d), and the next is sent', async (status) => {
+    const { calls, opened, restart, connect } = await startServer(status, { asks: true });
+    const results = await resultsOf(await agentWith(connect), (id) => {
+      if (id === 'c1') restart();
+    });
+    expect(results).toEqual([expect.stringContaining('did not receive the answer of a person'), 'noted']);
+    expect([calls.length, opened()]).toEqual([1, 2]);
+    expect(clients.map(({ transport }) => transport !== undefined)).toEqual([false, true]);
   });
 
   it('is an error for the model while the server is away, and is opened again later', async () => {

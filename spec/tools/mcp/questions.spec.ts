@@ -2,8 +2,9 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import type { ClientOptions } from '@modelcontextprotocol/client';
 import { acceptedContent, createMcpHandler, inputRequired, McpServer } from '@modelcontextprotocol/server';
+import { UrlElicitationRequiredError } from '@modelcontextprotocol/server';
 import type { CallToolResult, InputRequiredResult, ServerContext } from '@modelcontextprotocol/server';
-import { asyncScheduler, delay, firstValueFrom, Subject, tap, toArray } from 'rxjs';
+import { asyncScheduler, defer, delay, firstValueFrom, of, Subject, tap, timer, toArray } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { createAgent } from '../../../lib/index.js';
 import type { OptionsOf, RunEvent, RunResult } from '../../../lib/index.js';
@@ -219,7 +220,7 @@ it('mcpTools shows no more questions of a call than a person can answer', async 
   const inputRequests = Object.fromEntries(Array.from({ length: 101 }, asked));
   const required = { resultType: 'input_required', inputRequests };
   const result = await firstValueFrom((await agentOf(await modern(() => required as never))).run('Book.'));
-  expect(resultsOf(result)).toEqual(['The MCP server asks more than 100 questions in a call.']);
+  expect(resultsOf(result)).toEqual(['The MCP server requires more than 100 answers in a call.']);
 });
 
 it('mcpTools encodes what controls a terminal in an address', async () => {
@@ -285,15 +286,73 @@ describe('a server requires a model or directories of the application', () => {
   });
 });
 
-it('mcpTools does not count the time of a person for the timeout of a call', async () => {
-  const agent = await agentOf(await legacy(asksLegacy()), ['c1'], { timeout: 30, maxTotalTimeout: 40 });
-  const { result } = await live(agent, (id) => ({ results: { [id]: { seat: '1A' } } }), 100);
-  expect(resultsOf(result)).toEqual(['booked 1A']);
+describe('what a server requires of the application', () => {
+  const sample = { method: 'sampling/createMessage', params: { messages: [], maxTokens: 1 } };
+  const question = { method: 'elicitation/create', params: { message: 'Which seat?', requestedSchema: schema } };
+  const many = (count: number, request: object) =>
+    Object.fromEntries(Array.from({ length: count }, (_, index) => [`${JSON.stringify(request)}${index}`, request]));
+  const tooMany = 'The MCP server requires more than 100 answers in a call.';
+  it.each([
+    ['a few', [many(5, sample)], 5, 'written'],
+    ['as many as a call may require', [many(50, sample), many(50, sample)], 100, 'written'],
+    ['too many at once', [many(101, sample)], 100, tooMany],
+    ['too many in all rounds', [many(60, sample), many(60, sample)], 100, tooMany],
+    ['too many with the questions', [{ ...many(60, question), ...many(60, sample) }], 40, tooMany],
+  ])('is answered one by one, and not without an end: %s', async (_, rounds, answered, result) => {
+    let [round, open, most, count] = [0, 0, 0, 0];
+    const server = await modern(
+      () => {
+        const inputRequests = rounds[round++];
+        return (inputRequests ? { resultType: 'input_required', inputRequests } : text('written')) as CallToolResult;
+      },
+      { capabilities: { sampling: {}, elicitation: { form: {} } } },
+    );
+    const requests = {
+      'sampling/createMessage': () =>
+        defer(() => {
+          count++;
+          most = Math.max(most, ++open);
+          return of({ role: 'assistant', model: 'm', content: { type: 'text', text: '' } }).pipe(
+            delay(0),
+            tap(() => open--),
+          );
+        }),
+    };
+    const agent = await agentOf(server, ['c1'], { requests });
+    const answer = (id: string) => ({ results: { [id]: { seat: '1A' } } });
+    expect(resultsOf((await live(agent, answer)).result)).toEqual([result]);
+    expect([most, count]).toEqual([1, answered]);
+  });
 });
 
-it('mcpTools ends a call that takes too long without a question', async () => {
-  const agent = await agentOf(await legacy(() => new Promise(() => undefined)), ['c1'], { timeout: 20 });
-  expect(resultsOf(await firstValueFrom(agent.run('Book.')))).toEqual(['The tool did not finish within 20 ms.']);
+it.each([
+  ['2025-11-25', legacy, asksLegacy, { timeout: 30, maxTotalTimeout: 40 }, 100],
+  ['2026-07-28', modern, asksModern, { maxTotalTimeout: 200 }, 300],
+])(
+  'mcpTools does not count the time of a person for the limits of a call: %s',
+  async (_, serve, asks, limits, wait) => {
+    const agent = await agentOf(await serve(asks()), ['c1'], limits);
+    const { result } = await live(agent, (id) => ({ results: { [id]: { seat: '1A' } } }), wait);
+    expect(resultsOf(result)).toEqual(['booked 1A']);
+  },
+);
+
+const never: Answer = () => new Promise(() => undefined);
+const again: Answer = () => inputRequired({ requestState: 'later' });
+const asksPage: Answer = async () => {
+  await firstValueFrom(timer(15));
+  throw new UrlElicitationRequiredError([{ mode: 'url', ...page, elicitationId: 'e1' }]);
+};
+it.each([
+  ['has no end', legacy, never, { timeout: 20 }],
+  ['has no end, and no progress', modern, never, { maxTotalTimeout: 20 }],
+  ['is to be sent again and again', modern, again, { maxTotalTimeout: 20 }],
+  ['requires page after page', legacy, asksPage, { maxTotalTimeout: 20 }],
+])('mcpTools ends a call that takes too long: one that %s', async (_, serve, answer, limits) => {
+  const { result } = await live(await agentOf(await serve(answer), ['c1'], limits), (id) => ({
+    results: { [id]: {} },
+  }));
+  expect(resultsOf(result)).toEqual(['The tool did not finish within 20 ms.']);
 });
 
 it('mcpTools leaves questions to a client that answers them by itself', async () => {

@@ -1,6 +1,6 @@
-import type { JsonValue } from '../../core/json/json.js';
-import type { Part } from '../../core/message.js';
-import type { ModelRequest } from '../../core/model.js';
+import type { JsonValue } from '../core/json/json.js';
+import type { Part } from '../core/message.js';
+import type { ModelRequest } from '../core/model.js';
 
 export const conversationTexts = ({ messages }: ModelRequest): readonly string[] =>
   messages.flatMap(({ parts }) => parts.flatMap(collectTexts));
