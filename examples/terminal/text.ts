@@ -6,6 +6,13 @@ export function stripControlCharacters(text: string): string {
   return text.replace(/(?![\t\n])[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}]/gu, '');
 }
 
+/** A text about which a person decides. What shows as nothing or as a blank, or reorders the text, is its code. */
+export const showHidden = (text: string): string =>
+  text.replace(
+    /[^\P{C}\t\n]|[\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]/gu,
+    (hidden) => `\\u{${hidden.codePointAt(0)?.toString(16)}}`,
+  );
+
 /** A text as one line of at most `columns` columns. */
 export function oneLine(text: string, columns: number): string {
   const line = stripControlCharacters(text.replace(/\s+/g, ' ').trim());

@@ -1,5 +1,5 @@
 import type { Chunk, JsonValue, OfType, RunEvent, RunResult } from 'rivulet';
-import { oneLine, stripControlCharacters, toInlineText } from './text.js';
+import { oneLine, showHidden, stripControlCharacters, toInlineText } from './text.js';
 import type { ViewOptions } from './view.js';
 
 /** The begin and the end of a run as seen by its subscriber. A run that ends without a result was stopped. */
@@ -108,10 +108,10 @@ function addCall(
   { colors, columns }: ViewOptions,
 ): Transcript {
   const [subject] = Object.values(args);
-  const label = subject === undefined ? name : `${name} ${toInlineText(subject)}`;
+  const label = showHidden(subject === undefined ? name : `${name} ${toInlineText(subject)}`);
   const pending = new Map(before.pending).set(id, { label, status: `${label}: waiting` });
-  const line = oneLine(`${name} ${JSON.stringify(args)}`, columns() - 2);
-  const plainName = oneLine(name, columns() - 2);
+  const line = oneLine(showHidden(`${name} ${JSON.stringify(args)}`), columns() - 2);
+  const plainName = oneLine(showHidden(name), columns() - 2);
   const painted = line.replace(plainName, () => colors.bold(plainName));
   return withStatus({ ...addLines(before, `${colors.cyan('→')} ${painted}`), pending });
 }

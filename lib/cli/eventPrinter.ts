@@ -16,6 +16,8 @@ function jsonOf(value: JsonValue | undefined): string {
   return text.length > LONGEST_JSON ? `${text.slice(0, LONGEST_JSON - 1)}…` : text;
 }
 
+const nameOf = ({ name }: { readonly name: string }): string => jsonOf(escapeHidden(name));
+
 export class EventPrinter {
   private open: 'text' | 'thinking' | undefined;
 
@@ -43,15 +45,15 @@ export class EventPrinter {
   private printLine(event: KnownEvent): string {
     switch (event.type) {
       case 'toolStart':
-        return this.line(`→ ${jsonOf(event.name)} ${jsonOf(event.arguments)}`, 'cyan');
+        return this.line(`→ ${nameOf(event)} ${jsonOf(event.arguments)}`, 'cyan');
       case 'toolWaiting':
-        return this.line(`? ${jsonOf(event.name)} ${jsonOf(event.arguments)} waits`, 'yellow');
+        return this.line(`? ${nameOf(event)} ${jsonOf(event.arguments)} waits`, 'yellow');
       case 'toolProgress':
-        return this.line(`  ${jsonOf(event.name)}: ${jsonOf(event.value)}`, 'dim');
+        return this.line(`  ${nameOf(event)}: ${jsonOf(event.value)}`, 'dim');
       case 'toolResult':
         return event.error === undefined
-          ? this.line(`✓ ${jsonOf(event.name)}: ${jsonOf(event.result)}`, 'green')
-          : this.line(`✗ ${jsonOf(event.name)}: ${jsonOf(event.error)}`, 'red');
+          ? this.line(`✓ ${nameOf(event)}: ${jsonOf(event.result)}`, 'green')
+          : this.line(`✗ ${nameOf(event)}: ${jsonOf(event.error)}`, 'red');
       case 'retry':
         return this.line(`retry ${event.attempt} in ${event.delay} ms: ${jsonOf(event.error['message'])}`, 'yellow');
       case 'retract':

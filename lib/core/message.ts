@@ -33,6 +33,7 @@ export interface SourcePart {
   readonly type: 'source';
   /** The provider's id of the source. */
   readonly id?: string;
+  /** As the provider or the model wrote it: make a link only of `https:`, `http:` and `mailto:`. */
   readonly url?: string;
   readonly title?: string;
   readonly text?: string;

@@ -9,9 +9,12 @@ const controlCharacters =
 /** Every text of others that is written to a terminal, or becomes the message of an error, passes here. */
 export const plainText = (text: string): string => text.replace(controlCharacters, '');
 
-/** Text that looks like other text (https://trojansource.codes). */
-const hiddenCharacters = /[\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
+/** What shows as nothing, or as a blank, or makes text look like other text (https://trojansource.codes). */
+const hiddenCharacters =
+  /[^\P{C}\n]|[\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u{16fe4}\u2800\u{13441}\u{13442}\u{1d159}]/gu;
 
-/** JSON, or the source text of a string, in which nothing is invisible: JSON escapes the other characters. */
+const escapeUnit = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;
+
+/** JSON, or the source text of a string, in which nothing is invisible. A pair of surrogates becomes two escapes. */
 export const escapeHidden = (text: string): string =>
-  text.replace(hiddenCharacters, (hidden) => `\\u${hidden.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  text.replace(hiddenCharacters, (hidden) => hidden.replace(/[^]/g, escapeUnit));

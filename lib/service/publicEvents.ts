@@ -4,7 +4,7 @@ import type { RunResult, StreamEvent, TurnEvent } from '../core/event.js';
 import { asKnownEvent } from '../core/eventGuards.js';
 import { asArray, isRecord, objectOrEmpty, omitUndefined, type JsonObject, type JsonValue } from '../core/json/json.js';
 import { joinedResult, readableParts } from '../core/message.js';
-import type { Message, Metadata, Part, ToolResultPart } from '../core/message.js';
+import type { FilePart, Message, Metadata, Part, SourcePart, ToolResultPart } from '../core/message.js';
 import { addUsage } from '../core/usage.js';
 import { describeErrorJson, publicToolError } from '../transport/publicError.js';
 
@@ -194,7 +194,19 @@ function publicPart<P extends Part>(part: P): P {
     providerOptions: __,
     ...known
   } = part as P & Record<'providerData' | 'providerOptions', unknown>;
-  return known as unknown as P;
+  return publicUrl(known as unknown as P);
+}
+
+/** `unsafe` is not put before a URL again. A relative URL has the scheme of the page. */
+const linkSchemes = { source: /^(?:https?|mailto|unsafe):$/, file: /^(?!javascript:)/ };
+
+/** A page may make a link of it, and a model may have written it. With `unsafe:`, as in Angular, it leads nowhere. */
+export function publicUrl<P extends Part>(part: P): P {
+  const { type, url } = part as SourcePart | FilePart;
+  if (!Object.hasOwn(linkSchemes, type) || typeof url !== 'string') return part;
+  const base = 'https://page.invalid';
+  const scheme = URL.canParse(url, base) ? new URL(url, base).protocol : '';
+  return linkSchemes[type].test(scheme) ? part : { ...part, url: `unsafe:${url}` };
 }
 
 /** A provider's reason, if it is one word: a sentence could contain anything. */

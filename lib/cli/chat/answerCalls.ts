@@ -44,7 +44,7 @@ export class CallAnswerer {
   }
 
   private ask({ id, question, details, name, arguments: args }: WaitingCall): Observable<string> {
-    const asked = question ? question.message : `Run ${name} ${escapeHidden(JSON.stringify(args))}?`;
+    const asked = question ? question.message : escapeHidden(`Run ${name} ${JSON.stringify(args)}?`);
     const lines = [question?.problem, asked, details && escapeHidden(JSON.stringify(details))].filter(
       (line) => line !== undefined,
     );
@@ -105,7 +105,7 @@ export class CallAnswerer {
 
 const isText = (value: unknown): value is string => typeof value === 'string';
 
-const shown = (value: unknown): string => (isText(value) ? value : JSON.stringify(value));
+const shown = (value: unknown): string => escapeHidden(isText(value) ? value : JSON.stringify(value));
 
 function optionsOf({ enum: values, oneOf, anyOf, items }: JsonObject): readonly unknown[] {
   const constants = [...asArray(oneOf), ...asArray(anyOf)].map((option) => objectOrEmpty(option)['const']);

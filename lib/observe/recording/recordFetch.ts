@@ -1,6 +1,7 @@
 import { parseJsonOrText } from '../../core/json/json.js';
 import { requireNumber } from '../../core/options.js';
 import { replaceRanges, secretsOf, spellings } from '../../protocol/secrets.js';
+import { withBody } from '../../protocol/withBody.js';
 import type { RecordedExchange } from './recordedExchange.js';
 import { RecordingOutput, type RecordingSink } from './recordingOutput.js';
 import { redactFrames } from './redactFrames.js';
@@ -215,6 +216,5 @@ function recordBody(response: Response, exchange: OpenExchange, { frame, end }: 
     },
     { highWaterMark: 0 },
   );
-  const { status, statusText, headers } = response;
-  return new Response(body, { status, statusText, headers });
+  return withBody(response, body);
 }

@@ -3,6 +3,7 @@ import type { ResultEvent, StreamEvent } from '../../core/event.js';
 import { isResult } from '../../core/eventGuards.js';
 import { objectOrEmpty, omitUndefined, type JsonObject, type JsonValue } from '../../core/json/json.js';
 import type { FilePart, Message, SourcePart, ToolResultPart } from '../../core/message.js';
+import { publicUrl } from '../publicEvents.js';
 import type { UiFileChunk, UiFinishReason, UiPromptPart, UiMessageChunk, UiToolChunk } from './chunks.js';
 
 const finishReasons: Partial<Record<FinishReason, UiFinishReason>> = {
@@ -17,11 +18,10 @@ const finishReasons: Partial<Record<FinishReason, UiFinishReason>> = {
 /** The schema of `ai` 6 rejects any other value. */
 export const uiFinishReason = (reason: FinishReason): UiFinishReason => finishReasons[reason] ?? 'other';
 
-export const fileChunk = ({ mediaType, data, url }: FilePart): UiFileChunk => ({
-  type: 'file',
-  mediaType,
-  url: url ?? `data:${mediaType};base64,${data}`,
-});
+export function fileChunk(file: FilePart): UiFileChunk {
+  const { mediaType, data, url = `data:${mediaType};base64,${data}` } = publicUrl(file);
+  return { type: 'file', mediaType, url };
+}
 
 export const promptChunk = ({ parts }: Message, id: string): UiMessageChunk => ({
   type: 'steering-message',
@@ -33,7 +33,8 @@ export const promptChunk = ({ parts }: Message, id: string): UiMessageChunk => (
 });
 
 /** With a URL a link, otherwise a document. The cited passage becomes provider metadata. */
-export function sourceChunk({ id, url, title, text, start, end }: SourcePart, count: number): UiMessageChunk {
+export function sourceChunk(source: SourcePart, count: number): UiMessageChunk {
+  const { id, url, title, text, start, end } = publicUrl(source);
   const passage = omitUndefined({ text, start, end });
   const fields = {
     sourceId: id ?? `source-${count}`,

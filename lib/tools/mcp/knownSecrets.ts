@@ -80,7 +80,11 @@ export class KnownSecrets {
   }
 
   private replaceIn(text: string): string {
-    return this.replaceAll && text.length >= MIN_LENGTH ? this.replaceAll(text) : text;
+    if (!this.replaceAll || text.length < MIN_LENGTH) return text;
+    const replaced = this.replaceAll(text);
+    const plain = plainSpelling(replaced);
+    const hidden = plain === replaced ? plain : this.replaceAll(plain);
+    return hidden === plain ? replaced : hidden;
   }
 }
 
@@ -104,6 +108,14 @@ function replacerOf(secrets: readonly string[]): (text: string) => string {
     return replaceRanges(text, mergeRanges(found));
   };
 }
+
+/** Without escapes that JSON does not need, and without line breaks within Base64. In linear time. */
+const plainSpelling = (text: string): string =>
+  text
+    .replace(/\\(?:\\|\/|u00(?!22|5[cC])([2-7][\da-fA-F]))/g, (escaped, hex?: string) =>
+      hex ? String.fromCharCode(parseInt(hex, 16)) : escaped.replace('\\/', '/'),
+    )
+    .replace(/\r?\n(?<=[\w+/-]{16}\r?\n)(?=[\w+/=-])/g, '');
 
 /** Empty if the text is not in Base64. It may be broken into lines. */
 const bytesOf = (text: string): string =>

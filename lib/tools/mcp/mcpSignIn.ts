@@ -4,6 +4,7 @@ import { nonEmptyString, objectOrEmpty, tryParseJson } from '../../core/json/jso
 import { readStream } from '../../protocol/post.js';
 import { readBeginning } from '../../protocol/readBeginning.js';
 import { findSecrets, replaceRanges, secretsOf, spellings } from '../../protocol/secrets.js';
+import { withBody } from '../../protocol/withBody.js';
 import { settled } from '../../core/settled.js';
 import { answerWithin } from '../../core/timeLimit.js';
 import { KnownSecrets } from './knownSecrets.js';
@@ -133,11 +134,11 @@ function noteFetch(secrets: KnownSecrets, fetch: typeof globalThis.fetch): typeo
 
 /** The client writes what a server refuses with to the console, too. */
 async function redact(secrets: KnownSecrets, response: Response): Promise<Response> {
-  const { status, statusText, headers, body } = response;
+  const { body } = response;
   const beginning = body ? readBeginning(readStream(body, identity), (read) => of(read)) : EMPTY;
   const text = await lastValueFrom(beginning, { defaultValue: '' });
   const redacted = replaceRanges(text, findSecrets(text, spellings(secrets.values)));
-  return new Response(redacted === '' ? null : redacted, { status, statusText, headers });
+  return withBody(response, redacted === '' ? null : redacted);
 }
 
 /** Concurrent refreshes of a token are one request. A request with an older token is sent again with the new one. */

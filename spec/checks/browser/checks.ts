@@ -37,9 +37,9 @@ async function assertOnce({ chat }: Stage, expected: string): Promise<void> {
 }
 
 /** A model that asks to write a note, and then says what became of it. */
-const noting = ({ history }: ServedTurn) => {
+const noting = ({ history }: ServedTurn, note = 'Buy milk') => {
   const result = history.at(-1)?.parts.find((part) => part.type === 'toolResult');
-  if (!result) return [toolCall('write_note', { text: 'Buy milk' })];
+  if (!result) return [toolCall('write_note', { text: note })];
   return result.error === undefined ? 'It was written.' : `It was not written: ${result.error}`;
 };
 
@@ -305,12 +305,14 @@ export const checks: readonly Check[] = [
     }),
   },
   {
-    name: 'The page tells the model that the user denied a call',
+    name: 'The page tells the model that the user denied a call, whose invisible characters it shows',
     prepare: () => ({
-      script: noting,
+      script: (turn) => noting(turn, 'Buy milk\u{e0041}'),
       tools: [note],
       async act({ chat, page, provider }) {
         await chat.send('Write a note');
+        const hidden = page.getByText(String.raw`Buy milk\u{e0041}`).first();
+        await hidden.waitFor(); // a user who sees less than the tool receives cannot decide
         await page.getByRole('button', { name: 'Deny' }).click();
         await chat.shows('It was not written');
         await chat.idle();

@@ -338,11 +338,11 @@ describe('npx rivulet chat', () => {
     });
 
     it('npx rivulet chat shows each character of the call that it asks for', async () => {
-      const hidden = { cmd: 'rm \u202e -rf\u001b[2K \u009b2J\u200b' };
+      const hidden = { cmd: 'rm \u202e -rf\u001b[2K \u009b2J\u200b\u{e0041}\u3164' };
       const { code, type, until } = await start([[toolCall('send', hidden, 'c1')], 'Done.'], withTools);
       await until('> ');
       type('Send it.\r');
-      const shown = String.raw`send {"cmd":"rm \u202e -rf\u001b[2K \u009b2J\u200b"}`;
+      const shown = String.raw`send {"cmd":"rm \u202e -rf\u001b[2K \u009b2J\u200b\udb40\udc41\u3164"}`;
       const output = await until('y/N: ');
       expect(output).toContain(`Run ${shown}?`);
       expect(output).toContain(`? ${shown} waits`);

@@ -23,6 +23,9 @@ const rows: readonly (readonly [what: string, part: string])[] = [
   ['links without an end', '[a]('],
 ];
 
+const usualText =
+  'A *usual* text with `code`, **bold** words and a [link](https://example.org/a) in each paragraph.\n\n';
+
 describe('renderMarkdown', () => {
   it.each(rows)('shows %s to the end, in a time that grows with the text', (_, part) => {
     const usual = htmlTime('A *short* paragraph with `code`.\n\n'.repeat(900));
@@ -31,6 +34,27 @@ describe('renderMarkdown', () => {
       expect(htmlOf(text, isGrowing)).toContain('The end.');
       expect(htmlTime(text, isGrowing)).toBeLessThan(50 * usual);
     }
+  });
+
+  it.each(['<b>*a', '[*a](', '[~~a', '*~~a', '~~a ~b', '**a *b', '__a'])(
+    'shows paragraphs of many marks in about the time of usual text: %s',
+    (part) => {
+      const paragraph = `${part.repeat(3800 / part.length)} The end.\n\n`;
+      const usual = usualText.repeat((4 * paragraph.length) / usualText.length);
+      expect(htmlTime(paragraph.repeat(4))).toBeLessThan(6 * htmlTime(usual));
+      expect(htmlOf(paragraph)).toContain('The end.');
+    },
+  );
+
+  it('shows a text to its end, but the end of a very long one as it is', () => {
+    const text = usualText.repeat(300_000 / usualText.length);
+    const html = htmlOf(`${text}\n\nThe *end*.`);
+    expect(html).toContain('<em>usual</em>');
+    expect(html).toContain('The *end*.');
+    const half = text.slice(0, text.length / 2);
+    const growing = renderMarkdown(text, renderMarkdown(half, undefined, true), true);
+    expect(growing).toEqual(renderMarkdown(text));
+    expect(growing.blocks.map(({ source }) => source).join('')).toBe(text);
   });
 
   it('shows what is nested by many lines to the end', () => {

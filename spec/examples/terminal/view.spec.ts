@@ -146,6 +146,14 @@ describe('render, into a pipe', () => {
     expect(text).not.toMatch(/(?!\n)[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}]/u);
   });
 
+  it('render shows the invisible characters of a call that it asks about', () => {
+    const hidden = { ...call, arguments: { path: 'a\u{e0041}\u3164\u200b\u202e' } } as RunEvent;
+    const { text } = shown(of<RunEvent[]>(hidden, { ...hidden, type: 'toolWaiting' } as RunEvent, result()));
+    const path = String.raw`a\u{e0041}\u{3164}\u{200b}\u{202e}`;
+    expect(text).toContain(`{"path":"${path}"}`);
+    expect(text).toContain(`${path}: allow it?`);
+  });
+
   it('render returns an Observable that can be subscribed twice', () => {
     const twice = from(run).pipe(render(plain), toArray());
     const seen: string[] = [];

@@ -167,6 +167,14 @@ const spellings: readonly ((value: string) => string)[] = [
   (value) => Buffer.from(`12${value}`).toString('base64url'),
 ];
 
+/** Not searched for in the message of an error. */
+const mixedSpellings: typeof spellings = [
+  (value) => escaped(JSON.stringify({ value }), /\+/g),
+  (value) => escaped(JSON.stringify({ value }), /[+=~]/g).replaceAll('/', '\\/'),
+  (value) => escaped(JSON.stringify({ value }), /(?<=:")./g).replaceAll('+', '\\u002B'),
+  (value) => `The file:\n${base64(`${'x'.repeat(40)}${value}${'y'.repeat(60)}`).replace(/.{20}/g, '$&\r\n')}`,
+];
+
 const stringsOf = (value: unknown): readonly string[] => {
   if (typeof value === 'string') return [value];
   if (value instanceof Error)
@@ -213,9 +221,9 @@ describe('KnownSecrets', () => {
     console.warn = warn;
     await client.close();
   });
-  const repeated = () => {
+  const repeated = (spelled = [...spellings, ...mixedSpellings]) => {
     const values = Object.values(secrets).filter((value) => value !== 'Bearer');
-    const texts = values.flatMap((value) => spellings.map((spell) => spell(value)));
+    const texts = values.flatMap((value) => spelled.map((spell) => spell(value)));
     expect(texts.filter((each) => leaksIn([each], secrets).length !== 1)).toEqual([]);
     return texts.join(' ');
   };
@@ -238,8 +246,9 @@ describe('KnownSecrets', () => {
 
   it.each(Object.entries(places))(
     'KnownSecrets hides all secrets in %s, however they are spelled',
-    async (_, place) => {
-      const seen = await eventsOf((context) => place(repeated(), context));
+    async (name, place) => {
+      const value = repeated(name === 'the message of an error' ? [...spellings] : undefined);
+      const seen = await eventsOf((context) => place(value, context));
       expect(leaksIn(seen, secrets)).toEqual([]);
       expect(leaksIn(seen, { replacement: '[key]' })).toEqual(['replacement']);
     },
@@ -294,6 +303,18 @@ describe('KnownSecrets', () => {
       '{"__proto__":[1234567890,"Bearer words of my-client-id"],"blob":"AAAA\\n","n":null}',
     ) as object;
     expect(JSON.stringify(known.hide(value))).toBe(JSON.stringify(value));
+  });
+
+  it('KnownSecrets changes the spelling of a text only if it has a secret, and JSON stays valid', () => {
+    const known = new KnownSecrets();
+    known.add([issued.access_token]);
+    const json = String.raw`{"a":"\\u002b \u0022 \u005c \u003c \/","b":"${'x'.repeat(20)}"\n}`;
+    expect(known.hide(json)).toBe(json);
+    const secret = escaped(issued.access_token, /[+=]/g).replaceAll('/', '\\/');
+    const hidden = known.hide(json.replace('xx', secret));
+    expect(JSON.parse(hidden.replaceAll('\\n', ''))).toEqual(
+      JSON.parse(json.replaceAll('\\n', '').replace('xx', '[key]')),
+    );
   });
 
   it('KnownSecrets reads a value of any depth, and omits what is deeper than 500 levels', () => {

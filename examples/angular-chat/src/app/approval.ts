@@ -2,6 +2,7 @@ import { afterNextRender, ApplicationRef, Component, computed, inject, input, vi
 import type { ElementRef } from '@angular/core';
 import type { OfType, PartView } from 'rivulet';
 import { Chat } from './chat';
+import { showHidden } from './text';
 
 /**
  * Asks whether a tool may run. Escape closes the dialog without an answer, and the button opens it again. No button has
@@ -13,7 +14,7 @@ import { Chat } from './chat';
     <button (click)="open()">Decide …</button>
     <dialog #dialog [attr.aria-labelledby]="'approve-' + call().id" (close)="returnFocus()">
       <h2 [id]="'approve-' + call().id" tabindex="-1" autofocus>
-        Approve <code>{{ call().name }}</code
+        Approve <code>{{ name() }}</code
         >?
       </h2>
       <p>The model asks to run this tool with:</p>
@@ -36,10 +37,11 @@ export class Approval {
   private readonly injector = inject(ApplicationRef).injector; // this component may be gone after the decision
   private before: Element | null = null;
   private readonly dialog = viewChild.required<ElementRef<HTMLDialogElement>>('dialog');
+  protected readonly name = computed(() => showHidden(this.call().name));
   protected readonly arguments = computed(() =>
     Object.entries(this.call().arguments).map(([name, value]) => ({
-      name,
-      value: typeof value === 'string' ? value : JSON.stringify(value),
+      name: showHidden(name),
+      value: showHidden(typeof value === 'string' ? value : JSON.stringify(value)),
     })),
   );
 

@@ -44,12 +44,15 @@ function link(href: string, html: string): string {
  */
 const tooDeep = /^(?!([-*_])(?:[ \t]*\1)*[ \t]*$)(?:[ \t]*(?:>|[-*+](?=[ \t])|\d{1,9}[.)](?=[ \t]))){100}/gm;
 
-/** For each mark, the parser searches the whole paragraph. A longer one is shown as it is. */
+/** For each mark, the parser searches the whole paragraph. A longer one, or one with more marks, is shown as it is. */
 const MAX_PARAGRAPH = 4000;
+const MAX_MARKS = 200;
+const mark = /[*_]+|~+|[[<]/g;
 
 class BoundedLexer extends Lexer {
   override inlineTokens(text: string, tokens: Token[] = []): Token[] {
-    if (text.length <= MAX_PARAGRAPH) return super.inlineTokens(text, tokens);
+    const isShort = text.length <= MAX_PARAGRAPH && (text.match(mark) ?? []).length <= MAX_MARKS;
+    if (isShort) return super.inlineTokens(text, tokens);
     tokens.push({ type: 'text', raw: text, text, escaped: false });
     return tokens;
   }
@@ -77,6 +80,9 @@ function toHtml(tokens: Token[]): string {
   }
 }
 
+/** What is beyond it is shown as it is: all of a text is rendered at once when a stored chat is opened. */
+const MAX_TEXT = 200_000;
+
 /** More text can still change this many blocks: `1.` and `10` are a list and a paragraph until the dot after 10 arrives. */
 const openBlocks = 2;
 
@@ -89,7 +95,8 @@ const openBlocks = 2;
  * @param isGrowing Whether more text may arrive: what is open at the end is then shown as it will be.
  */
 export function renderMarkdown(markdown: string, previous?: MarkdownBlocks, isGrowing = false): MarkdownBlocks {
-  const text = markdown.replace(/\r\n?/g, '\n').replace(tooDeep, '$&\u200b');
+  const whole = markdown.replace(/\r\n?/g, '\n').replace(tooDeep, '$&\u200b');
+  const [text, rest] = [whole.slice(0, MAX_TEXT), whole.slice(MAX_TEXT)];
   const known = previous && text.startsWith(previous.text) ? previous.blocks.slice(0, -openBlocks) : [];
   const start = known.reduce((length, { source }) => length + source.length, 0);
   const blocks = [...known];
@@ -98,6 +105,7 @@ export function renderMarkdown(markdown: string, previous?: MarkdownBlocks, isGr
     if (token.type === 'space' && last) blocks[blocks.length - 1] = { ...last, source: last.source + token.raw };
     else blocks.push({ source: token.raw, html: toHtml([token]) });
   }
+  if (rest !== '') return { text, blocks: [...blocks, { source: rest, html: toHtml([asText(rest)]) }] };
   const last = blocks.at(-1);
   if (isGrowing && last && !last.source.endsWith('\n\n')) {
     const html = toHtml(toTokens(closeTail(last.source)));

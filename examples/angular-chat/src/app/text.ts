@@ -13,3 +13,10 @@ function textOf(message: MessageView | undefined): string {
 }
 
 export const inputText = (input: Input): string => (typeof input === 'string' ? input : '…');
+
+/** A text about which a person decides. What shows as nothing or as a blank, or reorders the text, is its code. */
+export const showHidden = (text: string): string =>
+  text.replace(
+    /[^\P{C}\t\n]|[\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]/gu,
+    (hidden) => `\\u{${hidden.codePointAt(0)?.toString(16)}}`,
+  );
