@@ -11,7 +11,7 @@ import { mcpSignIn, mcpTools } from '../../../lib/tools/mcp/index.js';
 import { createAgent, toView } from '../../../lib/index.js';
 import type { Checkpoint, RunEvent } from '../../../lib/index.js';
 import { scriptedModel, toolCall } from '../../../lib/testing/index.js';
-import { named, newClient, newServer } from './servers.js';
+import { inMemory, named, newClient, newServer } from './servers.js';
 
 const closers: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
@@ -378,6 +378,32 @@ describe('mcpTools with signIn', () => {
       return send('https://auth.example/token', { method: 'POST', body });
     };
   };
+
+  it('searches what a server sends with an error once, not for each spelling of each secret', async () => {
+    const signIn = mcpSignIn(providerOf({}), () => Promise.resolve(Response.json({})));
+    for (let index = 0; index < 15; index++) {
+      const body = new URLSearchParams({ grant_type: 'refresh_token', refresh_token: `refresh-${index}-0123456789` });
+      await signIn.fetch('https://auth.example/token', { method: 'POST', body });
+    }
+    const COUNT = 300;
+    const content = Array.from({ length: COUNT }, (_, index) => ({ type: 'text' as const, text: `a text ${index}` }));
+    content.push({ type: 'text', text: 'refresh-3-0123456789' });
+    const server = await inMemory({
+      list: () => ({ tools: [named('mail')] }),
+      call: () => ({ content, isError: true }),
+    });
+    closers.push(() => server.close());
+    const [mail] = await firstValueFrom(mcpTools(server.client, { signIn }));
+    if (!mail) throw new Error('No tool is listed.');
+    const searched = jest.spyOn(String.prototype, 'indexOf');
+    const context = { signal: new AbortController().signal } as never;
+    const failed = (await lastValueFrom(mail.execute({}, context)).catch((thrown: unknown) => thrown)) as Error;
+    const searches = searched.mock.calls.length;
+    searched.mockRestore();
+    expect(JSON.stringify([failed.message, Reflect.get(failed, 'content')])).not.toContain('refresh-3');
+    expect(Reflect.get(failed, 'content')).toHaveLength(COUNT + 1);
+    expect(searches).toBeLessThan(COUNT * 10);
+  });
 
   it('refreshes the tokens of a new sign-in while an older refresh hangs or is refused', async () => {
     const issued = { access_token: 'access-new', refresh_token: 'refresh-new', token_type: 'Bearer' };
