@@ -26,6 +26,7 @@ import {
   type ToolCallPart,
   type ToolResultPart,
 } from '../core/message.js';
+import { onEachValue } from '../core/notifier.js';
 import { usageOfError } from '../core/usageOfError.js';
 import { addUsage, type Usage } from '../core/usage.js';
 import { RunContent } from './runContent.js';
@@ -99,7 +100,7 @@ class RunEnd implements OperatorHandlers<StreamEvent> {
     private readonly options: EndRunOptions,
   ) {
     const { emitted, ended, open } = options.resumed ?? {};
-    out.add(options.used?.subscribe((usage) => this.addUsage(usage)));
+    if (options.used) onEachValue(out, options.used, (usage) => this.addUsage(usage));
     this.run = new RunContent(emitted);
     this.results = new Map(open?.results.map((result) => [result.id, result]));
     this.usage = addUsage(state.usage, undefined);
