@@ -8,6 +8,7 @@ import { omitUndefined } from '../core/json/json.js';
 import type { Model } from '../core/model.js';
 import { requireModel } from '../core/requireModel.js';
 import { newRunId } from '../core/runId.js';
+import type { Usage } from '../core/usage.js';
 import type { Tool } from '../core/tool.js';
 import { timeLimit } from '../core/timeLimit.js';
 import { endRun } from '../operators/endRun.js';
@@ -87,6 +88,7 @@ class AgentRun {
   private readonly context: TurnContext;
   private readonly runner: Orchestrator;
   private readonly runId: string;
+  private readonly used = new Subject<Usage>();
   private model: Model | undefined;
 
   constructor(
@@ -109,6 +111,7 @@ class AgentRun {
       options: { ...settings, approve, patience, fragments },
       checkpoints,
       runId: this.runId,
+      onUsage: (usage) => this.used.next(usage),
       ...omitUndefined({ output: output?.schema, written, ...notifiers }),
     };
     this.runner = wrapTurn
@@ -142,6 +145,7 @@ class AgentRun {
         resumed: checkpoint,
         unjoined: prompts && (() => hooks?.left(prompts.take()) ?? prompts.take()),
         extend: hooks?.extend,
+        used: this.used,
         check,
       }),
     );

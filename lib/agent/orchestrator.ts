@@ -6,6 +6,7 @@ import type { Message, ToolCallPart } from '../core/message.js';
 import type { Model, RequestSettings, ToolChoiceOption } from '../core/model.js';
 import type { Schema } from '../core/schema.js';
 import type { Tool } from '../core/tool.js';
+import type { Usage } from '../core/usage.js';
 import type { TurnPosition } from './runTurns.js';
 
 /** The settings of a turn: the settings of its request and of its tools. */
@@ -72,6 +73,8 @@ export interface TurnContext extends Partial<TurnPosition> {
   readonly answers?: Observable<CallAnswers>;
   /** Completes when everything that the run has emitted is stored: pass it to `executeTools`. Absent: nothing is. */
   readonly written?: Observable<never> | undefined;
+  /** Receives the usage of a response that has ended: pass it to `executeTools`. A run that fails includes it. */
+  readonly onUsage?: (usage: Usage) => void;
   /** The id of the run, for the idempotency keys of its calls. Default: `executeTools` makes random ones. */
   readonly runId?: string | undefined;
   /** Whether the turn reports its calls for checkpoints. Default: false. */

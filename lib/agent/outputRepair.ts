@@ -6,7 +6,6 @@ import type { JsonValue } from '../core/json/json.js';
 import { omitOptionalNulls } from '../core/json/optionalNulls.js';
 import { messageText, userMessage, type Message } from '../core/message.js';
 import { hasEmitted } from '../core/notifier.js';
-import { setUsageOfError } from '../core/usageOfError.js';
 import { OutputError } from '../core/runErrors.js';
 import { toJsonSchema, validate, type Schema, type Validation } from '../core/schema.js';
 import { stoppedTurn } from './openTurn.js';
@@ -88,14 +87,12 @@ interface Failure {
 
 function outputError(
   { orchestrator, context }: TypedTurn,
-  { turn, usage }: TurnEvent,
+  { turn }: TurnEvent,
   text: string,
   { reason, problem, nextStep }: Failure,
 ): OutputError {
   const details = { orchestrator, provider: context.model.provider, turn, text };
-  const error = new OutputError(reason, problem, nextStep, details);
-  setUsageOfError(error, usage);
-  return error;
+  return new OutputError(reason, problem, nextStep, details);
 }
 
 /** Asks at most `maxRepairs` times; then fails with an OutputError that contains the text. */

@@ -1,4 +1,4 @@
-import { identity, type OperatorFunction, type Subscriber } from 'rxjs';
+import { identity, type Observable, type OperatorFunction, type Subscriber } from 'rxjs';
 import type { Checkpoint, EmittedContent, OpenCalls } from '../core/checkpoint.js';
 import { createOperator, type OperatorHandlers } from '../core/createOperator.js';
 import { startState, stateAfter, withoutNext } from '../core/event.js';
@@ -26,6 +26,7 @@ import {
   type ToolCallPart,
   type ToolResultPart,
 } from '../core/message.js';
+import { onEachValue } from '../core/notifier.js';
 import { usageOfError } from '../core/usageOfError.js';
 import { addUsage, type Usage } from '../core/usage.js';
 import { RunContent } from './runContent.js';
@@ -42,6 +43,8 @@ export interface EndRunOptions {
   readonly unjoined?: (() => readonly Message[]) | undefined;
   /** The checkpoint from which the run resumes; `start` is its state. Default: a new run. */
   readonly resumed?: Checkpoint | undefined;
+  /** The usage of each response that has ended (`onUsage` of `executeTools`), for a turn that fails. Default: none. */
+  readonly used?: Observable<Usage> | undefined;
   /** Adds what else a checkpoint has to have. Default: nothing is added. */
   readonly extend?: ((checkpoint: Checkpoint) => Checkpoint) | undefined;
   /** Checks the result before it is emitted. If it throws, the run fails with that error. Default: no check. */
@@ -97,6 +100,7 @@ class RunEnd implements OperatorHandlers<StreamEvent> {
     private readonly options: EndRunOptions,
   ) {
     const { emitted, ended, open } = options.resumed ?? {};
+    if (options.used) onEachValue(out, options.used, (usage) => this.addUsage(usage));
     this.run = new RunContent(emitted);
     this.results = new Map(open?.results.map((result) => [result.id, result]));
     this.usage = addUsage(state.usage, undefined);
@@ -134,7 +138,7 @@ class RunEnd implements OperatorHandlers<StreamEvent> {
         this.results.set(known.id, known);
         break;
       case 'toolUsage':
-        run.turn.usage = addUsage(run.turn.usage, known.usage);
+        this.addUsage(known.usage);
         break;
       case 'turn':
         this.endTurn(known);
@@ -174,6 +178,11 @@ class RunEnd implements OperatorHandlers<StreamEvent> {
     if (waiting) this.emitResult(waitingOutcome(waiting, usage, this.checkpoint({ open: waiting })));
     else if (last && !last.next) this.emitResult(turnOutcome(last, usage));
     this.out.complete();
+  }
+
+  private addUsage(usage: Usage): void {
+    const { turn } = this.run;
+    turn.usage = addUsage(turn.usage, usage);
   }
 
   private endTurn(event: TurnEvent): void {

@@ -67,7 +67,7 @@ class TurnContent {
   private streamed: StringBuilder | undefined;
   private thinking: StringBuilder | undefined;
 
-  /** `usage` is that of retracted attempts and of tools, which the `turn` event includes. */
+  /** `usage` is what the turn has used so far: its response, if it has ended, retracted attempts and tools. */
   constructor(
     public needsSeparator: boolean,
     metadata?: Metadata,

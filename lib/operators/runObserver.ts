@@ -5,7 +5,8 @@ import { turnFollows } from '../core/event.js';
 import type { RunResult, StreamEvent, ToolResultEvent, ToolStartEvent, TurnEvent } from '../core/event.js';
 import { asKnownEvent, isTurn } from '../core/eventGuards.js';
 import { reportRejection } from '../core/reportUnhandled.js';
-import { addUsage, type Usage } from '../core/usage.js';
+import { addUsage, negative, type Usage } from '../core/usage.js';
+import { failedRunOf } from '../core/failedRun.js';
 import { usageOfError } from '../core/usageOfError.js';
 import { createUsageCounter } from '../core/usageCounter.js';
 
@@ -148,9 +149,17 @@ export class RunObservation {
     if (this.isEnded) return;
     this.isEnded = true;
     this.endTurn(end);
-    const usage = addUsage(this.usage, usageOfError(end.error));
+    const usage = { ...this.usage, ...this.usageOfFailed(end.error) };
     const run = { ...end, usage, duration: now() - this.runStartTime };
     reportRejection(this.observer.runEnd?.(result ? { ...run, result } : run));
+  }
+
+  /** Without what was counted before the run was resumed. */
+  private usageOfFailed(error: unknown): Usage {
+    const { state, open } = this.resumed ?? {};
+    const failed = failedRunOf(error);
+    if (!failed) return addUsage(this.usage, usageOfError(error));
+    return addUsage(failed.usage, negative(addUsage(state?.usage, open?.finish.usage)));
   }
 
   private startTurn(): void {

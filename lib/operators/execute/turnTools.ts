@@ -17,6 +17,7 @@ import { newRunId } from '../../core/runId.js';
 import type { Tool } from '../../core/tool.js';
 import { eventWithToolNames } from '../../core/toolNames.js';
 import { interruptedFinish } from '../../core/response.js';
+import { validUsage, type Usage } from '../../core/usage.js';
 import { CallRound, type RoundObserver, type RoundSettings } from './callRound.js';
 
 export interface ExecuteToolsOptions<C = unknown> {
@@ -55,6 +56,8 @@ export interface ExecuteToolsOptions<C = unknown> {
   readonly written?: Observable<never> | undefined;
   /** Receives what a tool throws. The model is told only its message. Default: nothing is called. */
   readonly onToolError?: ((thrown: unknown, call: ToolCallPart) => void) | undefined;
+  /** Receives the usage of a response that has ended, before its calls have. Default: nothing is called. */
+  readonly onUsage?: ((usage: Usage) => void) | undefined;
   /** Whether an `openCalls` event follows the model's message and each result, for checkpoints. Default: false. */
   readonly checkpoints?: boolean | undefined;
   /** The open turn that is resumed: what it has recorded is not repeated. Default: none. */
@@ -130,6 +133,7 @@ export class TurnTools implements OperatorHandlers<StreamEvent>, RoundObserver {
       return;
     }
     this.sourceEnded = true;
+    options.onUsage?.(validUsage(finish.usage));
     if (calls.length === 0 && !this.round) {
       this.endTurn(finish);
       return;
@@ -199,7 +203,9 @@ export class TurnTools implements OperatorHandlers<StreamEvent>, RoundObserver {
     if (this.hasCalls) this.settings = { ...this.settings, answers: laterAnswers(this.settings.answers) };
     this.hasCalls = false;
     this.round = undefined;
-    if (finish) this.out.next(finish); // so that the turn includes its usage
+    if (!finish) return;
+    this.options.onUsage?.(validUsage(finish.usage));
+    this.out.next(finish); // so that the turn includes its usage
   }
 
   /** Before the source has ended, the model's message may be incomplete: there is nothing to resume yet. */
