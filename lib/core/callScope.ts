@@ -1,5 +1,6 @@
 import { tap, type MonoTypeOperatorFunction } from 'rxjs';
 import { isSameJson } from './json/equal.js';
+import { isMarkedProgress } from './progress.js';
 import type { ToolContext } from './tool.js';
 
 /** A tool and its arguments, executed inside of a call. A wrapper may execute it again (`retryTool`). */
@@ -15,8 +16,13 @@ export class Occurrence {
   ) {}
 
   follow<T>(): MonoTypeOperatorFunction<T> {
-    const over = () => void (this.isOver = true);
-    return tap({ subscribe: () => (this.isOver = false), error: over, unsubscribe: over });
+    let hasResult = false; // whoever has taken it may unsubscribe (`first`)
+    return tap({
+      subscribe: () => (this.isOver = hasResult = false),
+      next: (value) => (hasResult ||= !isMarkedProgress(value)),
+      error: () => (this.isOver = true),
+      unsubscribe: () => (this.isOver = !hasResult),
+    });
   }
 }
 

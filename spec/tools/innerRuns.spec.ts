@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { catchError, concat, concatMap, defer, forkJoin, last, map, merge, NEVER, of } from 'rxjs';
+import { catchError, concat, concatMap, defer, delay, first, forkJoin, last, map, merge, NEVER, of } from 'rxjs';
 import { tap, timeout, timer, toArray } from 'rxjs';
 import type { Observable } from 'rxjs';
 import * as z from 'zod';
@@ -55,6 +55,12 @@ const go = { prompt: 'Go.' };
 const runLast = (inner: Tool, context: Context, args: unknown = go) => runTool(inner, args, context).pipe(last());
 const executed = (inner: Tool, context: Context, args: unknown = go) =>
   (inner.execute?.(args, context) as Observable<unknown>).pipe(last());
+
+/** As `firstValueFrom`, which unsubscribes before the tool goes on. */
+const firstOf = (inner: Tool, context: Context, args: unknown) =>
+  (inner.execute?.(args, context) as Observable<unknown>).pipe(first(), delay(1));
+const twice = (work: () => Observable<unknown>) =>
+  work().pipe(concatMap((one) => work().pipe(map((two) => [one, two]))));
 
 const outerTool = (execute: (context: Context) => unknown): Tool =>
   tool({ name: 'all', description: '', execute: (_, context) => execute(context as Context) });
@@ -170,6 +176,19 @@ const rows: Readonly<
     },
     ['removed'],
     'A done',
+  ],
+  'a tool takes the first value of an agent, twice': [
+    ({ agentNamed, remove }) => {
+      const best = agentNamed('A', remove);
+      return outerTool((context) => twice(() => firstOf(best, context, { ...go })));
+    },
+    ['removed', 'removed'],
+    ['A done', 'A done'],
+  ],
+  'a tool takes the first answer, twice': [
+    ({ confirm }) => outerTool((context) => twice(() => firstOf(confirm, context, {}))),
+    [],
+    ['to Sure?', 'to Sure?'],
   ],
   'a tool that needs an approval runs an agent': [
     ({ agentNamed, remove }) => {
@@ -300,6 +319,21 @@ describe('the inner runs of a call', () => {
     );
     const result = only(() => outerAgent([all], { toolDeadline: 200 }).run('Hi', { answers: merge(given, NEVER) }));
     expect(resultOf(result)).toMatchObject({ result: ['A done', 'yes'] });
+  });
+
+  it('keep an answer that comes late, and has to wait for its turn', () => {
+    const { agentNamed, pay, confirm, effects } = createWorld();
+    const worker = agentNamed('A', pay);
+    const all = outerTool((context) => forkJoin([executed(confirm, context, {}), executed(worker, context)]));
+    const long = tool({ name: 'long', description: '', execute: () => timer(300).pipe(map(() => 'long')) }) as Tool;
+    const model = scriptedModel(({ messages }) =>
+      messages.length === 1 ? [toolCall('all', {}, 'c1'), toolCall('long', {}, 'c2')] : 'Done.',
+    );
+    const agent = createAgent({ model, tools: [all, long], patience: 50 });
+    const answers = merge(timer(80).pipe(map(() => ({ results: { 'c1/1': { text: 'yes' } } }))), NEVER);
+    const result = only(() => agent.run('Hi', { answers }));
+    expect([result.finishReason, resultOf(result)]).toMatchObject(['stop', { result: ['yes', 'A done'] }]);
+    expect(effects).toEqual(['pay begins', 'paid']);
   });
 
   it('count again for the deadline when the tool has given up one that waits', () => {
