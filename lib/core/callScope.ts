@@ -1,16 +1,18 @@
 import { tap, type MonoTypeOperatorFunction } from 'rxjs';
-import { isSameJson } from './json/equal.js';
+import { canonicalJson } from './json/canonical.js';
+import type { JsonValue } from './json/json.js';
 import { isMarkedProgress } from './progress.js';
 import type { ToolContext } from './tool.js';
 
-/** A tool and its arguments, executed inside of a call. A wrapper may execute it again (`retryTool`). */
+/** A tool with its arguments, executed inside of a call. A wrapper may execute it again (`retryTool`). */
 export class Occurrence {
   /** Whether it has failed, or was given up: what begins with the same arguments continues it. */
   isOver = false;
 
   constructor(
     readonly tool: object,
-    readonly args: unknown,
+    /** The arguments, as text. */
+    readonly args: string,
     /** Tells it from others with the same tool and arguments. Empty for the first one. */
     readonly path: string,
   ) {}
@@ -28,16 +30,20 @@ export class Occurrence {
 
 /** One execution of a tool, with the tools that it executes. A tool may execute another one several times. */
 export class CallScope {
-  private readonly occurrences: Occurrence[] = [];
+  private readonly occurrences = new Map<object, Map<string, Occurrence[]>>();
 
   constructor(private readonly path = '') {}
 
   begin(tool: object, args: unknown): Occurrence {
-    const same = this.occurrences.filter((one) => one.tool === tool && isSameArgs(one.args, args));
+    const text = textOf(args);
+    const ofTool = this.occurrences.get(tool) ?? new Map<string, Occurrence[]>();
+    this.occurrences.set(tool, ofTool);
+    const same = ofTool.get(text) ?? [];
+    ofTool.set(text, same);
+    const path = same.length === 0 ? this.path : `${this.path}.${same.length}`;
     const known = same.find(({ isOver }) => isOver);
-    const occurrence =
-      known ?? new Occurrence(tool, args, same.length === 0 ? this.path : `${this.path}.${same.length}`);
-    if (!known) this.occurrences.push(occurrence);
+    const occurrence = known ?? new Occurrence(tool, text, path);
+    if (!known) same.push(occurrence);
     occurrence.isOver = false;
     return occurrence;
   }
@@ -48,4 +54,11 @@ export function scopeOf({ scope, outer }: Pick<ToolContext, 'scope' | 'outer'>):
   return scope ?? (outer && (outer.scope ??= new CallScope()));
 }
 
-const isSameArgs = (left: unknown, right: unknown): boolean => left === right || isSameJson(left, right);
+/** Validated arguments may be anything. What is no JSON is told apart by its order. */
+function textOf(args: unknown): string {
+  try {
+    return canonicalJson(args as JsonValue);
+  } catch {
+    return '';
+  }
+}

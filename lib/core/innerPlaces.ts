@@ -1,9 +1,6 @@
 import type { Occurrence } from './callScope.js';
 import type { InnerTask, ResumedRun } from './checkpoint.js';
 import { hash } from './hash.js';
-import { canonicalJson } from './json/canonical.js';
-import { isSameJson } from './json/equal.js';
-import type { JsonValue } from './json/json.js';
 import type { OuterRun } from './nested.js';
 
 /** Where an inner run stands among those of its call. */
@@ -13,15 +10,15 @@ export interface InnerPlace {
   readonly resumed: ResumedRun | undefined;
 }
 
-type Known = InnerPlace & Pick<Occurrence, 'tool' | 'args' | 'path'>;
-
 /**
  * The places of all that a tool begins inside of a call: it runs agents, asks, or runs tools that do. What begins again
  * has the same place, in memory and in another process: it is found by its tool and its arguments, in any order. If the
  * arguments have changed meanwhile, it is found by the order.
  */
 export class InnerPlaces {
-  private readonly known: Known[] = [];
+  /** By the tool, and its arguments. */
+  private readonly known = new Map<object, Map<string, InnerPlace>>();
+  private readonly begun: InnerTask[] = [];
   /** What an earlier process has begun, and nothing has continued yet. */
   private readonly left: Set<InnerPlace>;
 
@@ -32,20 +29,24 @@ export class InnerPlaces {
 
   /** All that has begun. */
   get tasks(): readonly InnerTask[] {
-    return [...this.known, ...this.left].map(({ task }) => task);
+    return [...this.begun, ...[...this.left].map(({ task }) => task)];
   }
 
   of(kind: InnerTask['kind'], name: string, { tool, args, path }: Occurrence): InnerPlace {
-    const isSame = (one: Known) => one.tool === tool && one.path === path && isSameJson(one.args, args);
-    const same = this.known.find(isSame);
+    const ofTool = this.known.get(tool) ?? new Map<string, InnerPlace>();
+    this.known.set(tool, ofTool);
+    const content = `${path} ${args}`;
+    const same = ofTool.get(content);
     if (same) return same;
-    const task = { kind, name, arguments: contentOf(args, path), order: this.known.length };
-    const earlier = this.take(task);
-    const order = earlier?.task.order ?? this.freeOrder();
-    const place = { tool, args, path, task: { ...task, order }, resumed: earlier?.resumed };
-    this.known.push(place);
+    const begun = { kind, name, arguments: hash(content), order: this.begun.length };
+    const earlier = this.take(begun);
+    const task = { ...begun, order: earlier?.task.order ?? this.freeOrder() };
+    const place = { task, resumed: earlier?.resumed };
+    ofTool.set(content, place);
+    this.begun.push(task);
     return place;
   }
+
   private take({ kind, name, arguments: args, order }: InnerTask): InnerPlace | undefined {
     const named = [...this.left].filter(({ task }) => task.name === name);
     const isSame = ({ task }: InnerPlace) => task.kind === kind && task.arguments === args;
@@ -64,12 +65,3 @@ export class InnerPlaces {
 
 export const placesOf = (outer: OuterRun): InnerPlaces =>
   (outer.places ??= new InnerPlaces(outer.resumed, outer.begun));
-
-/** Validated arguments may be anything. If they are no JSON, the name and the order are all that is known. */
-function contentOf(args: unknown, path: string): string {
-  try {
-    return hash(canonicalJson([path, args as JsonValue]));
-  } catch {
-    return path;
-  }
-}

@@ -56,9 +56,11 @@ export interface OuterRun {
   begin(): () => void;
   /**
    * Ends the call without a result, because inner calls wait, as soon as nothing inside of it works. The outer run
-   * waits for the same calls. Whoever keeps its run again goes on.
+   * waits for the same calls.
    */
   suspend(checkpoint: Checkpoint): void;
+  /** An inner run that has waited goes on: it is not suspended. */
+  goOn(order: number): void;
   readonly clocks: Set<Clock>;
   /** A person is asked by `waiting`: the deadlines of the call stop, and another call may begin. */
   pause(waiting: object): void;

@@ -35,6 +35,7 @@ export class AgentTask {
 
   work<T>(run: () => Observable<T>): Observable<T> {
     return defer(() => {
+      this.outer.goOn(this.place.task.order);
       const endWork = this.outer.begin();
       const end = () => {
         this.control.leave(this);

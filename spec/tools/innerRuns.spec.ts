@@ -5,8 +5,10 @@ import type { Observable } from 'rxjs';
 import * as z from 'zod';
 import { agentTool, askTool, createAgent, retryTool, tool, typed, wrapTool } from '../../lib/index.js';
 import type { Agent, AgentOptions, CallAnswers, Checkpoint, RunResult, Tool, WaitingCall } from '../../lib/index.js';
+import { CallScope } from '../../lib/core/callScope.js';
 import { runTool } from '../../lib/operators/execute/runTool.js';
 import { inVirtualTime, scriptedModel, toolCall } from '../../lib/testing/index.js';
+import { expectLinear } from '../support/cost.js';
 
 type Context = Parameters<typeof runTool>[2];
 
@@ -319,6 +321,52 @@ describe('the inner runs of a call', () => {
     );
     const result = only(() => outerAgent([all], { toolDeadline: 200 }).run('Hi', { answers: merge(given, NEVER) }));
     expect(resultOf(result)).toMatchObject({ result: ['A done', 'yes'] });
+  });
+
+  it('suspend when a question is answered while another one waits, and something works', () => {
+    const { agentNamed, pay, effects } = createWorld();
+    const worker = agentNamed('A', pay);
+    const schema = z.object({ text: z.string() });
+    const all = askTool({
+      name: 'all',
+      description: '',
+      execute: (_, context) => {
+        const ask = (key: string) => context.ask({ key, message: key, schema });
+        const known = timer(60).pipe(concatMap(() => ask('known')));
+        return forkJoin([ask('open'), executed(worker, context as Context), known]).pipe(map(() => 'done'));
+      },
+    }) as Tool;
+    const answers = merge(timer(30).pipe(map(() => ({ results: { 'c1/known': { text: 'yes' } } }))), NEVER);
+    const agent = outerAgent([all], { patience: 20 });
+    const result = only(() => agent.run('Hi', { answers }));
+    expect(result.waiting).toMatchObject([{ id: 'c1/open' }]);
+    const checkpoint = JSON.parse(JSON.stringify(result.checkpoint)) as Checkpoint;
+    const end = only(() => agent.resumeRun(checkpoint, { results: { 'c1/open': { text: 'yes' } } }));
+    expect(resultOf(end)).toMatchObject({ result: 'done' });
+    expect(effects).toEqual(['pay begins', 'paid']);
+  });
+
+  it('do not wait when the call is stopped, also if the tool handles the error of one that works', () => {
+    const { agentNamed, remove, pay } = createWorld();
+    const [first, worker] = [agentNamed('A', remove), agentNamed('B', pay)];
+    const all = outerTool((context) => {
+      const handled = executed(worker, context).pipe(catchError(() => of('handled')));
+      return forkJoin([executed(first, context), handled]);
+    });
+    const stopped = only(() => outerAgent([all]).run('Hi', { stop: timer(60) }));
+    expect([stopped.finishReason, resultOf(stopped)]).toMatchObject(['stopped', { code: 'cancelled' }]);
+    const cancelled = only(() => outerAgent([all]).run('Hi', { cancel: timer(60).pipe(map(() => 'c1')) }));
+    expect([cancelled.finishReason, resultOf(cancelled)]).toMatchObject(['stop', { code: 'cancelled' }]);
+  });
+
+  it('are counted in linear time', () => {
+    const inputs = [4_000, 8_000, 16_000].map((count) => Array.from({ length: count }, (_, index) => ({ row: index })));
+    const inner = tool({ name: 'inner', description: '', execute: () => 1 });
+    expectLinear((rows) => {
+      const scope = new CallScope();
+      for (const row of rows) scope.begin(inner, row);
+      expect(scope.begin(inner, rows[0]).path).toBe('.1');
+    }, inputs);
   });
 
   it('keep an answer that comes late, and has to wait for its turn', () => {

@@ -46,6 +46,7 @@ export class NestedRun implements OuterRun {
   /** The inner runs that wait, and do not go on in memory. */
   private readonly suspended = new Map<number | undefined, Checkpoint>();
   private readonly working = new Set<object>();
+  private isStopped = false;
 
   constructor(
     readonly call: ToolCallPart,
@@ -111,6 +112,10 @@ export class NestedRun implements OuterRun {
     };
   }
 
+  goOn(order: number): void {
+    this.suspended.delete(order);
+  }
+
   suspend(checkpoint: Checkpoint): void {
     this.store(checkpoint);
     this.suspended.set(checkpoint.task?.order, checkpoint);
@@ -134,16 +139,22 @@ export class NestedRun implements OuterRun {
       });
   }
 
+  /** Stops what is inside. The call ends then, and does not wait. */
+  stop(): void {
+    this.isStopped = true;
+    for (const control of this.controls) control.stop();
+  }
+
   private suspendIfAllWait(): void {
     const last = [...this.suspended.values()].at(-1);
-    if (!last || this.working.size > 0 || !this.execution.isOpen()) return;
+    if (!last || this.isStopped || this.working.size > 0 || !this.execution.isOpen()) return;
     this.observer.innerRunWaits(this.call, this.withOthers(last));
     this.execution.suspend();
   }
 
   private store(checkpoint: Checkpoint): void {
     const order = checkpoint.task?.order;
-    this.suspended.delete(order);
+    if (this.suspended.has(order)) this.suspended.set(order, checkpoint);
     this.runs.delete(order);
     this.runs.set(order, checkpoint);
   }

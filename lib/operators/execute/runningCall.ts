@@ -57,7 +57,7 @@ export class RunningCall implements ExecutionObserver {
 
   /** Stops an agent in the tool, so that the result has what it wrote; unsubscribes any other tool. */
   cancel(): void {
-    for (const control of this.nested.controls) control.stop();
+    this.nested.stop();
     this.execution.cancel(cancellation());
   }
 

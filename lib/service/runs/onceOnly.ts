@@ -6,6 +6,7 @@ import type { OuterRun } from '../../core/nested.js';
 import type { Tool } from '../../core/tool.js';
 import { ToolFailure } from '../../operators/execute/toolFailure.js';
 import { runTool } from '../../operators/execute/runTool.js';
+import { unknownText } from './leftMessages.js';
 import { wrapInnerRuns, type WrapTurn } from './wrapInnerRuns.js';
 
 /**
@@ -61,10 +62,6 @@ function isAtMostOnce(tool: Tool): boolean {
 /** Whether the last inner run that has not ended is an open question: nothing has happened since it was asked. */
 const asksPerson = ({ resumed }: OuterRun): boolean =>
   (resumed?.findLast(({ checkpoint }) => !checkpoint.ended)?.checkpoint.open?.waiting.length ?? 0) > 0;
-
-const unknownText =
-  'The outcome of the call is unknown: it had begun when its process ended, so it may have taken effect. It was not ' +
-  'executed again. Check what it has done before you call the tool again.';
 
 /** The store has failed, so the tool is not executed. */
 const notBegun = (): never => {

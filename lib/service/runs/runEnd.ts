@@ -7,6 +7,7 @@ import { isEnded } from '../ports/isEnded.js';
 import type { RunRecord, RunStore, StoredRun } from '../ports/runStore.js';
 import type { HeldRecord } from './heldRecord.js';
 import { requireDone } from './changeRecord.js';
+import { leftMessages } from './leftMessages.js';
 import { ExecutorLostError, hasNoOutcome, RunAbandonedError, RunNotFoundError, RunTakenError } from './runErrors.js';
 import { NotBegunError } from './trustedDescription.js';
 
@@ -79,13 +80,15 @@ export class RunEnd {
       );
     }
     const restored = restores && !isBegun ? stored?.record : undefined;
-    const end = restored ?? changeAtFailure(thrown, describe);
+    const end = restored ?? changeAtFailure(thrown, describe, this.held.record);
     return concat(this.write(concat(before, this.held.write(end)), thrown), failed);
   }
 
   /** Writes that the run was left, which nobody resumes. */
   writeLeft(): Observable<never> {
-    return this.write(this.held.write(changeAtFailure(new RunAbandonedError(), this.options.describe)));
+    return this.write(
+      this.held.write(changeAtFailure(new RunAbandonedError(), this.options.describe, this.held.record)),
+    );
   }
 
   /** @param failure What the readers do not see if it cannot be written. */
@@ -108,7 +111,7 @@ export const settleLost = (
   { record, version }: StoredRun,
 ): Observable<StoredRun> =>
   defer(() => {
-    const lost = { ...record, ...changeAtFailure(new RunNotFoundError(), (thrown) => kernel.describe(thrown)) };
+    const lost = { ...record, ...changeAtFailure(new RunNotFoundError(), (thrown) => kernel.describe(thrown), record) };
     return kernel.store.put(lost, version).pipe(requireDone({ record: lost, version: version + 1 }));
   });
 
@@ -135,9 +138,17 @@ export const changeAtEnd = ({ checkpoint, ...result }: RunResult, plan: EndOfRun
   ...plan.ended?.({ checkpoint, ...result } as RunResult),
 });
 
-const changeAtFailure = (thrown: unknown, describe: Describe): Partial<RunRecord> => ({
+/** A run that was left, or lost, has what its checkpoint has. */
+const changeAtFailure = (
+  thrown: unknown,
+  describe: Describe,
+  { checkpoint, answers, answersLeft }: RunRecord,
+): Partial<RunRecord> => ({
   state: 'ended',
   ...atEnd(),
   checkpoint: undefined,
-  failure: { messages: messagesOfFailed(thrown) ?? [], error: describe(thrown) },
+  failure: {
+    messages: messagesOfFailed(thrown) ?? (checkpoint ? leftMessages(checkpoint, answers ?? answersLeft) : []),
+    error: describe(thrown),
+  },
 });

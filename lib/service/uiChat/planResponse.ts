@@ -114,8 +114,9 @@ function endedResponse(
   log: EventLog<StreamEvent>,
 ): JsonObject {
   const { messages: before = [], kept } = response ?? {};
-  const resumed = kept?.checkpoint?.emitted.messages ?? []; // they are in the result as well
-  const hasResults = hasToolResults(before.at(-1)) && !hasToolResults(resumed.at(-1)); // of an open turn
+  const { emitted, open } = kept?.checkpoint ?? {};
+  const resumed = emitted?.messages ?? []; // they are in the result as well
+  const hasResults = open !== undefined && hasToolResults(before.at(-1)) && !hasToolResults(resumed.at(-1));
   const all = [...before.slice(0, before.length - resumed.length - Number(hasResults)), ...messages];
   if (!checkpoint) return toProtocol(all);
   const events = [...earlierEvents(response)];

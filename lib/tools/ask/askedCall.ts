@@ -226,7 +226,8 @@ export class AskedCall implements InnerRunControl {
 
   /** Continues the tool with the answer to a question. It may still wait for another one. */
   private proceed(id: string): void {
-    if (this.late.size > 0) this.keep(); // the call goes on: it is not suspended without the answer
+    if (this.late.size > 0) this.keep(); // the checkpoint has the answer
+    this.outer.goOn(this.place.task.order);
     this.outer.proceed(this, () => {
       const opened = this.open.get(id);
       this.close(id);
