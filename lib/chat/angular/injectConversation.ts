@@ -48,7 +48,7 @@ export interface InjectConversationOptions extends ConversationOptions {
 
 /** A conversation as signals, and its commands. */
 export interface InjectedConversation extends Omit<Conversation, 'view' | 'view$'> {
-  /** Removes what is stored under the key, for a logout, and shows an empty conversation, in all tabs, no `saved`. */
+  /** Removes what is stored under the key, for a logout. All tabs show an empty conversation, not `saved`. */
   clear(): void;
   /** The view. What did not change keeps its identity. */
   readonly view: Signal<ConversationView>;
