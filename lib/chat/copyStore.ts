@@ -1,8 +1,7 @@
 import { isRecord, tryParseJson } from '../core/json/json.js';
-import type { Marks } from './mergeSaved.js';
+import { marksOf, mergeSaved, type Marks } from './mergeSaved.js';
 import { isOfLaterRelease, isSavedConversation, unreadableConversation } from './savedConversation.js';
 import type { SavedConversation } from './savedConversation.js';
-import { savedWithOwn } from './savedElsewhere.js';
 import { isUnstored, storeSaved } from './smallerSaved.js';
 
 /** What a copy and the service had in common. It is stored, so that a reload knows which of them has changed. */
@@ -28,9 +27,14 @@ export function copyStore(storage: Pick<Storage, 'getItem' | 'setItem' | 'remove
   const read = (id: string): string | null => {
     const text = stored(id);
     const own = held.get(keyOf(id));
-    if (!own || (text === null && own.stored !== null)) return text; // another tab has removed it
-    const copy = text === own.stored ? own.saved : savedWithOwn(text, own.saved);
-    return typeof copy === 'object' ? JSON.stringify(copy) : copy;
+    if (!own) return text;
+    if (text === own.stored) return JSON.stringify(own.saved);
+    const [before, now] = [own.stored, text].map((value) => tryParseJson(value ?? ''));
+    if (text === null) held.delete(keyOf(id)); // another tab has removed it
+    if (!isSavedConversation(now)) return text;
+    const saved = mergeSaved(now, isSavedConversation(before) ? marksOf(before) : {}, own.saved);
+    held.set(keyOf(id), { ...own, saved, stored: text });
+    return JSON.stringify(saved);
   };
   const common = (id: string): Common | undefined => {
     const value = held.get(keyOf(id))?.common ?? tryParseJson(storage.getItem(versionKey(id)) ?? '');

@@ -1,12 +1,17 @@
+import { asyncScheduler } from 'rxjs';
+import { tryParseJson } from '../core/json/json.js';
 import { randomId } from '../transport/randomId.js';
-import type { Marks } from './mergeSaved.js';
-import type { SavedConversation, Writes } from './savedConversation.js';
+import { isReduced, marksOf, mergeSaved, type Marks } from './mergeSaved.js';
+import { isSavedConversation, type SavedConversation, type Writes } from './savedConversation.js';
 
 /** The tabs that a value names, those that wrote last. */
 const MAX_TABS = 32;
 
 /** The states of a tab with which another tab may have begun its write. */
 const MAX_STATES = 16;
+
+/** In this time, in milliseconds, several tabs may have begun a value under one key, each without the others'. */
+const MOMENT = 10_000;
 
 /**
  * The writes of one tab under one key. Of two tabs that write in the same moment, a browser keeps one value. So each
@@ -15,18 +20,51 @@ const MAX_STATES = 16;
 export class OwnWrites {
   private readonly tab = randomId();
   private of: string | undefined;
+  /** When the tab has first read or written this value. */
+  private since = 0;
   private last = 0;
   private highest = 0;
+  /** Whether there was a value, and whether it was removed since. */
+  private isKnown = false;
+  private isRemoved = false;
+  /** What the tab has, if the storage lacks some of it: it had no room. */
+  private held: SavedConversation | undefined;
   /** What the tab had in common with the storage, and the writes that were in it, the newest last. */
   private readonly common: { readonly tabs: Writes['tabs']; readonly marks: Marks }[] = [];
 
-  /** A value that is stored has all that the tab has. */
-  begin(value: SavedConversation | undefined, marks: Marks): void {
+  /** The tab has read or written a value. They have in common what is in both. */
+  begin(value: SavedConversation | undefined, own: SavedConversation): void {
     const { of, tabs = {} } = value?.writes ?? {};
+    if (of !== this.of) this.since = asyncScheduler.now();
     this.of = of;
     this.last = tabs[this.tab] ?? 0;
-    this.common.push({ tabs, marks });
+    this.isKnown ||= value !== undefined;
+    const ids = new Set(value && ['selected', ...idsOf(value)]);
+    this.common.push({ tabs, marks: Object.fromEntries(Object.entries(marksOf(own)).filter(([id]) => ids.has(id))) });
     if (this.common.length > MAX_STATES) this.common.shift();
+    const isWhole = !value?.exchanges.some(isReduced) && idsOf(own).every((id) => ids.has(id));
+    this.hold(isWhole ? undefined : own);
+  }
+
+  hold(held: SavedConversation | undefined): void {
+    this.held = held;
+  }
+
+  /** A value, with what the storage has no room for. */
+  withHeld(value: SavedConversation): SavedConversation | undefined {
+    return this.held && !this.isRemovedFrom(value) ? mergeSaved(value, this.commonWith(value), this.held) : undefined;
+  }
+
+  /**
+   * Whether the value that the tab knows was removed, as at a logout: there is none, or one that was not begun in the
+   * same moment. Called with all that is read; undefined if there is nothing.
+   */
+  isRemovedFrom(value: unknown): boolean {
+    const isOther = isSavedConversation(value) && value.writes !== undefined && this.of !== undefined;
+    const isLater = isOther && !this.isOf(value) && asyncScheduler.now() - this.since > MOMENT;
+    this.isRemoved ||= isLater || (this.isKnown && value === undefined);
+    this.isKnown ||= value !== undefined;
+    return this.isRemoved;
   }
 
   /** Whether a value is the one that the tab knows. After it was removed, the next one has another id. */
@@ -56,15 +94,35 @@ export class OwnWrites {
   }
 }
 
-/** Those of conversations that were closed, for the next one with the same key. */
-const left = /* @__PURE__ */ new WeakMap<object, Map<string, OwnWrites>>();
+const idsOf = ({ exchanges, queued = [] }: SavedConversation): readonly string[] =>
+  [...exchanges, ...queued].map(({ id }) => id);
 
-export function takeWrites(storage: object, key: string, value: SavedConversation | undefined): OwnWrites {
-  const known = left.get(storage)?.get(key);
-  left.get(storage)?.delete(key);
-  return known && value && known.isOf(value) ? known : new OwnWrites();
+/** Those of the last conversation with a key. After it was closed, the next one continues with them. */
+const known = /* @__PURE__ */ new WeakMap<object, Map<string, { readonly own: OwnWrites; readonly isLeft: boolean }>>();
+
+function put(storage: object, key: string, own: OwnWrites, isLeft: boolean): OwnWrites {
+  known.set(storage, (known.get(storage) ?? new Map<string, never>()).set(key, { own, isLeft }));
+  return own;
 }
 
-export function leaveWrites(storage: object, key: string, writes: OwnWrites): void {
-  left.set(storage, (left.get(storage) ?? new Map<string, OwnWrites>()).set(key, writes));
+export function takeWrites(storage: object, key: string, value: SavedConversation | undefined): OwnWrites {
+  const { own, isLeft } = known.get(storage)?.get(key) ?? {};
+  const isSame = own && isLeft && value && own.isOf(value) && !own.isRemovedFrom(value);
+  return put(storage, key, isSame ? own : new OwnWrites(), false);
+}
+
+export const leaveWrites = (storage: object, key: string, own: OwnWrites): unknown => put(storage, key, own, true);
+
+/** What is read from a storage: undefined for nothing, null for what is no JSON. */
+export const parseStored = (text: string | null): unknown => (text === null ? undefined : (tryParseJson(text) ?? null));
+
+/** Whether nothing is stored under a key any more, or what was begun after the value of this tab was removed. */
+export const isRemoved = (storage: object, key: string, text: string | null): boolean =>
+  text === null || known.get(storage)?.get(key)?.own.isRemovedFrom(parseStored(text)) === true;
+
+/** A value that is read, with what this tab has, and the storage had no room for. */
+export function withHeld<T>(storage: object, key: string, value: T): T | SavedConversation {
+  const stored = typeof value === 'string' ? tryParseJson(value) : undefined;
+  const merged = isSavedConversation(stored) ? known.get(storage)?.get(key)?.own.withHeld(stored) : undefined;
+  return merged ?? value;
 }

@@ -1,8 +1,7 @@
-import { defer, filter, finalize, map, merge as mergeStreams, skip, type Observable } from 'rxjs';
-import { tryParseJson } from '../core/json/json.js';
+import { defer, filter, finalize, map, merge as mergeStreams, skip, takeWhile, type Observable } from 'rxjs';
 import type { Conversation } from './conversation.js';
-import { marksOf, mergeSaved } from './mergeSaved.js';
-import { leaveWrites, takeWrites } from './ownWrites.js';
+import { mergeSaved } from './mergeSaved.js';
+import { leaveWrites, parseStored, takeWrites } from './ownWrites.js';
 import { storageChanges } from './savedElsewhere.js';
 import { isOfLaterRelease, isSavedConversation, unreadableConversation } from './savedConversation.js';
 import type { SavedConversation } from './savedConversation.js';
@@ -23,6 +22,9 @@ import { reportRejection } from '../core/reportUnhandled.js';
  * as they fit, and everything again when there is room. A checkpoint stays as it is, or the run does not wait any more
  * after a reload. What a later release has stored, in another tab, is not overwritten.
  *
+ * A value that was stored, and is there no more, was removed: by another tab at a logout, or by the browser. It is not
+ * stored again.
+ *
  * ```ts
  * const chat = conversation(remoteAgent('/api/chat'), { saved: localStorage.getItem('chat') });
  * chat.view$.subscribe(render);
@@ -34,7 +36,8 @@ import { reportRejection } from '../core/reportUnhandled.js';
  * @param key The key of the conversation.
  * @param options `onError` for a storage without room, and once for a value of a later release (default: ignored).
  * @returns An Observable of the values to store, also of one that could not be stored: the next change stores it,
- * too. It stores as long as it is subscribed, and fails only if `getItem` throws: the browser forbids the storage.
+ * too. It stores as long as it is subscribed. It completes when the value was removed, also if another one was begun
+ * since: create an empty conversation then. It fails only if `getItem` throws: the browser forbids the storage.
  */
 export function persist(
   chat: Conversation,
@@ -44,41 +47,47 @@ export function persist(
 ): Observable<SavedConversation> {
   return defer(() => {
     let isReported = false;
-    const parsed = (): unknown => tryParseJson(storage.getItem(key) ?? '');
-    const stored = (value = parsed()) => (isSavedConversation(value) ? value : undefined);
-    const first = stored();
+    const read = (): unknown => parseStored(storage.getItem(key));
+    const savedIn = (value: unknown) => (isSavedConversation(value) ? value : undefined);
+    const found = read();
+    const first = savedIn(found);
     const own = takeWrites(storage, key, first);
-    const isOverwritten = (value: SavedConversation | undefined) => value !== undefined && own.isMissingIn(value);
-    if (!isOverwritten(first)) own.begin(first, marksOf(chat.save()));
+    const isRemoved = (value: unknown): boolean => own.isRemovedFrom(value);
+    const isOverwritten = (value: unknown): boolean => isSavedConversation(value) && own.isMissingIn(value);
+    if (!isRemoved(found) && !isOverwritten(first)) own.begin(first, chat.save());
     const merge = (before: SavedConversation, after: SavedConversation) =>
       mergeSaved(before, own.commonWith(before), after);
     const write = (before: SavedConversation | undefined, merged: SavedConversation, after: SavedConversation) => {
       const numbered = own.number(merged);
       const kept = storeSaved(storage, key, numbered, onError, before);
-      if (kept) own.begin(kept, marksOf(after));
+      if (kept) own.begin(kept, after);
+      else own.hold(after);
       return kept === before && !isUnstored(numbered) ? (before ?? numbered) : numbered;
     };
     return mergeStreams(
       chat.saved$.pipe(skip(1)), // the state at the start
       storageChanges(key).pipe(
-        filter(() => isOverwritten(stored())),
+        map(read),
+        filter((value) => isRemoved(value) || isOverwritten(value)),
         map(() => chat.save()),
       ),
     ).pipe(
-      map((after) => {
-        const value = parsed();
+      map((after) => [after, read()] as const),
+      takeWhile(([, value]) => !isRemoved(value)),
+      map(([after, value]) => {
         if (isOfLaterRelease(value)) {
           if (!isReported) onError?.(unreadableConversation(value));
           isReported = true;
           return after;
         }
-        const before = stored(value);
+        const before = savedIn(value);
         return write(before, before ? merge(before, after) : after, after);
       }),
       finalize(() => {
         try {
-          const before = stored();
-          if (!before) return; // another tab may have removed it
+          const value = read();
+          const before = savedIn(value);
+          if (!before || isRemoved(value)) return;
           const after = chat.save();
           const merged = merge(before, after);
           const isLonger = merged.exchanges.length > before.exchanges.length;

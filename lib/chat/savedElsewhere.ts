@@ -1,11 +1,10 @@
 import { asapScheduler, defer, EMPTY, filter, fromEvent, map, observeOn, of, switchMap, take } from 'rxjs';
 import type { Observable } from 'rxjs';
-import { tryParseJson } from '../core/json/json.js';
 import { callsOf } from '../operators/view/view.js';
-import type { Conversation, ConversationOptions } from './conversation.js';
-import { isReduced, marksOf, mergeSaved } from './mergeSaved.js';
+import type { Conversation } from './conversation.js';
+import { isRemoved, withHeld } from './ownWrites.js';
 import type { PageTools } from './pageTools.js';
-import { isSavedConversation, type SavedConversation } from './savedConversation.js';
+import type { SavedConversation } from './savedConversation.js';
 import { isForPage } from './waitingRuns.js';
 
 /**
@@ -14,7 +13,8 @@ import { isForPage } from './waitingRuns.js';
  * <span class="informal">The `storage` event, at a moment at which nothing is lost.</span>
  *
  * A call of `pageTools` that this tab executes would be aborted, and executed again by the other tab: the value comes
- * after its end. What a full storage has left out, and this conversation still has, is in the value.
+ * after its end, but null at once: another tab has removed the value, as at a logout. What `persist` had no room for in
+ * this storage is in the value.
  *
  * ```ts
  * const newer$ = savedElsewhere(chat, localStorage, 'chat');
@@ -36,8 +36,8 @@ export function savedElsewhere(
 ): Observable<SavedConversation | string | null> {
   return storageChanges(key).pipe(
     observeOn(asapScheduler), // after `persist` has written again what was overwritten
-    switchMap(() => pageCallsEnded(chat, tools)),
-    map(() => savedWithOwn(storage.getItem(key), chat.save())),
+    switchMap(() => (isRemoved(storage, key, storage.getItem(key)) ? of(undefined) : pageCallsEnded(chat, tools))),
+    map(() => withHeld(storage, key, storage.getItem(key))),
   );
 }
 
@@ -60,10 +60,3 @@ const executes = (chat: Conversation, tools: PageTools | undefined): boolean =>
   chat
     .save()
     .exchanges.some(({ view }) => callsOf(view).some((call) => call.status === 'running' && isForPage(call, tools)));
-
-/** A stored value, with what a full storage has left out of it, and the page still has under the same key. */
-export function savedWithOwn<T extends ConversationOptions['saved']>(value: T, own: SavedConversation | undefined) {
-  const stored = tryParseJson(typeof value === 'string' ? value : '');
-  const isWhole = !own || !isSavedConversation(stored) || !stored.exchanges.some(isReduced);
-  return isWhole ? value : mergeSaved(stored, marksOf(own), own);
-}

@@ -202,11 +202,13 @@ describe('remoteChats: a chat that is too large', () => {
   });
 
   it.each([
-    ['what the page has stored last', 'a b+ c d+'],
-    ['a removal by another tab', ''],
-    ['what another tab has added', 'a b+ c e'],
-  ])('chatCopies.read has %s', async (name, prompts) => {
-    const { id, storage, copies } = await secondDevice(20_000);
+    ['what the page has stored last', 20_000, 'a b+ c d+'],
+    ['a removal by another tab', 20_000, ''],
+    ['what another tab has added', 20_000, 'a b+ c e'],
+    ['what another tab has added to a storage that had no room', 0, 'e a b+ c'],
+    ['a removal of what another tab has added to a storage that had no room', 0, ''],
+  ])('chatCopies.read has %s', async (name, quota, prompts) => {
+    const { id, storage, copies } = await secondDevice(quota);
     const { saved } = await firstValueFrom(copies.fetch(id));
     const chat = conversation(createAgent({ model: scriptedModel(() => 'An answer.') }), { saved });
     observe(chat.view$);
@@ -216,14 +218,16 @@ describe('remoteChats: a chat that is too large', () => {
         .subscribe()
         .add(chat.view$.subscribe());
       chat.send(photo('d'));
-    } else if (name.startsWith('a removal')) storage.removeItem(id);
+    } else if (name.startsWith('a removal by')) storage.removeItem(id);
     else {
       const tab = conversation(createAgent({ model: scriptedModel(() => 'An answer.') }), {
         saved: storage.getItem(id),
       });
       observe(tab.view$);
       tab.send('e');
+      storage.quota = 20_000;
       storage.setItem(id, JSON.stringify(tab.save()));
+      if (name.startsWith('a removal of') && copies.read(id)) storage.removeItem(id);
     }
     expect(promptsOf(read(copies.read(id)))).toBe(prompts);
   });

@@ -1,10 +1,11 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { filter, firstValueFrom, NEVER, Observable, Subscription, timer } from 'rxjs';
 import type { ConversationAgent } from '../../lib/chat/conversationAgent.js';
 import { conversation, pageTools, persist, remoteAgent, savedElsewhere } from '../../lib/chat/index.js';
 import type { ConversationOptions } from '../../lib/chat/conversation.js';
 import type { Conversation, SavedConversation } from '../../lib/chat/index.js';
 import { createAgent } from '../../lib/agent/createAgent.js';
+import { messageText } from '../../lib/core/message.js';
 import { tool } from '../../lib/core/tool.js';
 import { agentHandler } from '../../lib/service/http/agentHandler.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
@@ -44,9 +45,10 @@ function createTabs(agent: ConversationAgent = silent, options: ConversationOpti
   const open = (tab: Tab, saved: SavedConversation | string | null = storages[tab].getItem()) => {
     const chat = conversation(agent, { ...options, saved });
     const page = chat.view$.subscribe();
-    page.add(persist(chat, storages[tab], 'chat').subscribe());
+    const stored = { isComplete: false };
+    page.add(persist(chat, storages[tab], 'chat').subscribe({ complete: () => (stored.isComplete = true) }));
     opened.add(page);
-    return { chat, page };
+    return { chat, page, stored };
   };
   return {
     storages,
@@ -203,6 +205,75 @@ describe('a tab', () => {
   });
 });
 
+describe('a conversation that another tab has removed', () => {
+  type Page = ReturnType<Tabs['open']>;
+  const knows: Readonly<Record<string, (tabs: Tabs) => Page>> = {
+    'has stored': (tabs) => {
+      const first = tabs.open(0);
+      first.chat.send('SECRET');
+      return first;
+    },
+    'has read': (tabs) => {
+      tabs.open(1).chat.send('SECRET');
+      tabs.sync(0);
+      return tabs.open(0);
+    },
+  };
+  const acts: Readonly<Record<string, (page: Page, tabs: Tabs) => void>> = {
+    'has another prompt': ({ chat }) => chat.send('SECRET'),
+    'stops its run': ({ chat }) => chat.stop(),
+    'learns of it': (_, { notify }) => void notify(),
+    'is closed': ({ page }) => page.unsubscribe(),
+  };
+  const cells = Object.keys(knows).flatMap((known) => Object.keys(acts).map((act) => ({ known, act })));
+  afterEach(() => void jest.restoreAllMocks());
+
+  it.each(cells.filter(({ act }) => act !== 'is closed'))(
+    'is not stored again by a tab that $known it, and $act',
+    ({ known, act }) => {
+      const tabs = createTabs();
+      const first = knows[known]?.(tabs);
+      if (!first) throw new Error('There is no tab.');
+      tabs.put(null);
+      acts[act]?.(first, tabs);
+      first.page.unsubscribe();
+      expect(tabs.storages[0].getItem()).toBeNull();
+      expect(first.stored.isComplete).toBe(true);
+    },
+  );
+
+  it.each(cells)('is not added to a later one by a tab that $known it, and $act', async ({ known, act }) => {
+    const tabs = createTabs();
+    const first = knows[known]?.(tabs);
+    if (!first) throw new Error('There is no tab.');
+    const emitted: unknown[] = [];
+    first.page.add(savedElsewhere(first.chat, tabs.storages[0], 'chat').subscribe((saved) => emitted.push(saved)));
+    tabs.put(null);
+    const later = Date.now() + 60_000;
+    jest.spyOn(Date, 'now').mockReturnValue(later);
+    tabs.open(1).chat.send('of another user');
+    tabs.sync(0);
+    const text = tabs.storages[0].getItem();
+    acts[act]?.(first, tabs);
+    tabs.notify();
+    await Promise.resolve();
+    first.page.unsubscribe();
+    expect(tabs.storages[0].getItem()).toBe(text);
+    expect([...new Set(emitted)]).toEqual(act === 'is closed' ? [] : [text]);
+  });
+
+  it('is stored if there was none, also by a storage that had no room at first', () => {
+    const tabs = createTabs();
+    tabs.fill(10);
+    const first = tabs.open(0);
+    first.chat.send('a');
+    tabs.notify();
+    tabs.fill(10_000);
+    first.chat.send('b');
+    expect(tabs.stored().view).toMatchObject({ exchanges: [{}], queued: ['b'] });
+  });
+});
+
 describe('savedElsewhere', () => {
   it('savedElsewhere emits what another tab has stored, and null if it has removed it', async () => {
     const tabs = createTabs();
@@ -243,44 +314,99 @@ describe('savedElsewhere', () => {
     );
   });
 
-  it('savedElsewhere waits for the end of a call of the page, whose result is stored', async () => {
-    const ends: (() => void)[] = [];
-    let executions = 0;
-    const locate = tool({
-      name: 'locate',
-      description: 'Where the user is.',
-      execute: () =>
-        new Observable<string>((out) => {
-          executions += 1;
-          ends.push(() => {
-            out.next('Oslo');
-            out.complete();
-          });
-        }),
-    });
-    const declared = tool({ name: 'locate', description: 'Where the user is.' });
-    const model = scriptedModel(({ messages }) => (messages.length > 1 ? 'Done.' : [toolCall('locate')]));
-    const handler = agentHandler(createAgent({ model, tools: [declared] }));
-    const agent = remoteAgent('http://service.test/', { fetch: (url, init) => handler(new Request(url, init)) });
-    const tools = pageTools([locate]);
-    const tabs = createTabs(agent, { tools });
-    const first = tabs.open(0);
-    const values: (SavedConversation | string | null)[] = [];
-    const saved$ = savedElsewhere(first.chat, tabs.storages[0], 'chat', { tools });
-    opened.add(saved$.subscribe((saved) => values.push(saved)));
-    first.chat.send('Where am I?');
-    await firstValueFrom(first.chat.view$.pipe(filter(({ status }) => status === 'runningTools')));
-    tabs.notify();
-    await firstValueFrom(timer(20));
-    expect(values).toEqual([]);
-    ends[0]?.();
-    await Promise.resolve();
-    await Promise.resolve();
-    expect(values).toHaveLength(1);
-    first.page.unsubscribe();
-    const again = tabs.open(0, values[0]);
-    await firstValueFrom(again.chat.view$.pipe(filter(({ status }) => status === 'idle')));
-    expect(executions).toBe(1);
-    expect(model.requests).toHaveLength(2);
+  it.each([
+    ['still has no room', 2000, 'x'.repeat(3000)],
+    ['has room again', 10_000, 'x'],
+  ])('savedElsewhere has what never fitted into a storage that %s', async (_, room, prompt) => {
+    const tabs = createTabs();
+    tabs.fill(10);
+    let first = tabs.open(0);
+    first.chat.send(prompt);
+    first.chat.send('waits');
+    tabs.fill(room);
+    const second = tabs.open(1);
+    for (const theirs of ['theirs', 'theirs, too']) {
+      second.chat.send(theirs);
+      tabs.sync(0);
+      const emitted = firstValueFrom(savedElsewhere(first.chat, tabs.storages[0], 'chat'));
+      tabs.notify();
+      const saved = await emitted;
+      first.page.unsubscribe();
+      first = tabs.open(0, saved);
+      const { exchanges, queued } = first.chat.save();
+      const texts = [...exchanges, ...(queued ?? [])].map(({ input }) => JSON.stringify(input));
+      for (const expected of [prompt, 'waits', theirs])
+        expect(texts).toContainEqual(expect.stringContaining(JSON.stringify(expected)));
+      tabs.sync(1);
+    }
   });
+
+  it('savedElsewhere has a version of which nothing fitted beside an older value', async () => {
+    const answering = createAgent({ model: scriptedModel(() => 'x'.repeat(500)) });
+    const tabs = createTabs({ ...silent, stream: (input, options) => answering.stream(input, options) });
+    const first = tabs.open(0);
+    first.chat.send('a');
+    tabs.sync(0, 1);
+    const second = tabs.open(1);
+    tabs.fill(10);
+    first.chat.regenerate(); // another version, of which nothing fits
+    tabs.fill(10_000);
+    second.chat.send('theirs');
+    tabs.sync(0);
+    const emitted = firstValueFrom(savedElsewhere(first.chat, tabs.storages[0], 'chat'));
+    tabs.notify();
+    const saved = await emitted;
+    const { exchanges } = conversation(silent, { saved }).save();
+    expect(exchanges.flatMap(({ input }) => input.map(messageText)).toSorted()).toEqual(['a', 'a', 'theirs']);
+  });
+
+  it.each(['is stored', 'is not stored after a removal, which is emitted at once'])(
+    'savedElsewhere waits for the end of a call of the page, whose result %s',
+    async (name) => {
+      const isRemoved = name !== 'is stored';
+      const ends: (() => void)[] = [];
+      let executions = 0;
+      const locate = tool({
+        name: 'locate',
+        description: 'Where the user is.',
+        execute: () =>
+          new Observable<string>((out) => {
+            executions += 1;
+            ends.push(() => {
+              out.next('Oslo');
+              out.complete();
+            });
+          }),
+      });
+      const declared = tool({ name: 'locate', description: 'Where the user is.' });
+      const model = scriptedModel(({ messages }) => (messages.length > 1 ? 'Done.' : [toolCall('locate')]));
+      const handler = agentHandler(createAgent({ model, tools: [declared] }));
+      const agent = remoteAgent('http://service.test/', { fetch: (url, init) => handler(new Request(url, init)) });
+      const tools = pageTools([locate]);
+      const tabs = createTabs(agent, { tools });
+      const first = tabs.open(0);
+      const values: (SavedConversation | string | null)[] = [];
+      const saved$ = savedElsewhere(first.chat, tabs.storages[0], 'chat', { tools });
+      opened.add(saved$.subscribe((saved) => values.push(saved)));
+      first.chat.send('Where am I?');
+      await firstValueFrom(first.chat.view$.pipe(filter(({ status }) => status === 'runningTools')));
+      if (isRemoved) tabs.put(null);
+      tabs.notify();
+      await firstValueFrom(timer(20));
+      expect(values).toEqual(isRemoved ? [null] : []);
+      ends[0]?.();
+      await Promise.resolve();
+      await Promise.resolve();
+      expect(values).toHaveLength(1);
+      first.page.unsubscribe();
+      if (isRemoved) {
+        expect(tabs.storages[0].getItem()).toBeNull();
+        return;
+      }
+      const again = tabs.open(0, values[0]);
+      await firstValueFrom(again.chat.view$.pipe(filter(({ status }) => status === 'idle')));
+      expect(executions).toBe(1);
+      expect(model.requests).toHaveLength(2);
+    },
+  );
 });

@@ -1,7 +1,7 @@
 import { linkedSignal, untracked, type Signal } from '@angular/core';
 import { isRecord, tryParseJson } from '../../core/json/json.js';
 import type { ChatSummary } from '../../transport/chatSummary.js';
-import type { ConversationStorage } from './pageStorage.js';
+import type { PageStorage } from './pageStorage.js';
 import type { injectSession } from './session.js';
 
 export interface IndexState {
@@ -12,18 +12,24 @@ export interface IndexState {
 
 export interface ChatIndex {
   readonly state: Signal<IndexState>;
+  /** All chats of which the browser may have a copy. */
+  known(): readonly string[];
+  /** Called before a copy is stored: `clear` of another page removes it, too. */
+  add(id: string): void;
   see(id: string, updated?: number): void;
   /** In the first list of a browser, no chat is unread. */
   begin(chats: readonly ChatSummary[]): void;
+  /** Another tab has called `clear`. */
+  onRemoved(act: () => void): void;
   /** Removes what is stored, and ends the session. */
   clear(): void;
 }
 
 export function createChatIndex(
-  storage: ConversationStorage,
+  page: PageStorage,
   { key, source, end }: Omit<ReturnType<typeof injectSession>, 'guard'>,
-  report: (thrown: unknown) => void,
 ): ChatIndex {
+  const { storage, fail } = page;
   const read = (): IndexState => {
     const name = key();
     const stored = name === undefined ? undefined : tryParseJson(storage.getItem(name) ?? '');
@@ -42,11 +48,16 @@ export function createChatIndex(
         isStored = true;
       } catch (thrown) {
         isStored = false;
-        report(thrown);
+        fail(thrown);
       }
     });
   return {
     state,
+    known: () => untracked(() => Object.keys({ ...read().seen, ...state().seen })),
+    add(id) {
+      const before = latest();
+      if (before.seen[id] === undefined) write({ open: id, ...before, seen: { ...before.seen, [id]: 0 } });
+    },
     see(id, updated) {
       const before = latest();
       write({ ...before, open: id, seen: { ...before.seen, [id]: updated ?? before.seen[id] ?? 0 } });
@@ -54,9 +65,14 @@ export function createChatIndex(
     begin(chats) {
       const before = latest();
       if (before.isListed) return;
-      const seen = Object.fromEntries(chats.map(({ id, updated }) => [id, updated]));
+      const seen = { ...before.seen, ...Object.fromEntries(chats.map(({ id, updated }) => [id, updated])) };
       write({ ...before, seen, isListed: true });
     },
+    onRemoved: (act) =>
+      page.onChange((changed) => {
+        const name = untracked(key);
+        if (name !== undefined && [null, name].includes(changed) && storage.getItem(name) === null) act();
+      }),
     clear() {
       const name = untracked(key);
       if (name !== undefined) storage.removeItem(name);

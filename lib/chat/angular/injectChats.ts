@@ -61,7 +61,7 @@ export interface InjectedChats {
   delete(id: string): void;
   /** Creates a chat of `deleted` again. */
   restore(id: string): void;
-  /** Removes everything that this browser stores of the user, and shows an empty chat: for a logout. */
+  /** Removes everything that this browser stores of the user, and shows an empty chat, in all tabs: for a logout. */
   clear(): void;
 }
 
@@ -101,9 +101,8 @@ export function injectChats({ chats: remote, refresh = 30_000, ...settings }: In
     restore: (id, saved) => guard(remote, (own) => own.restore(id, saved)),
     keep: (chat, opened) => guard(remote, (own) => own.keep(chat, opened)),
   };
-  const index = createChatIndex(page.storage, { key, source, end }, page.fail);
-  const copyKey = (id: string) => `chat ${id}`;
-  const keyOf = (id: string) => untracked(() => userKey(copyKey(id))) ?? '';
+  const index = createChatIndex(page, { key, source, end });
+  const keyOf = (id: string) => untracked(() => userKey(`chat ${id}`)) ?? '';
   const shown = linkedSignal({ source, computation: () => ({ id: untracked(index.state).open ?? randomId() }) });
   const list = linkedSignal<unknown, List>({ source, computation: () => ({ listed: [], deleted: [] }) });
   const stored = new Subject<readonly [key: string, saved: SavedConversation]>();
@@ -113,9 +112,12 @@ export function injectChats({ chats: remote, refresh = 30_000, ...settings }: In
   const hooks: ChatHooks = {
     copy: { getItem: () => copies.read(shownId()), removeItem: () => copies.remove(shownId()) },
     onStored: (...saved) => stored.next(saved),
-    onCommand: () => untracked(opening).work.unsubscribe(),
+    onCommand: () => {
+      index.add(shownId());
+      untracked(opening).work.unsubscribe();
+    },
   };
-  const current = createInjected({ ...settings, key: () => copyKey(shown().id) }, hooks);
+  const current = createInjected({ ...settings, key: () => `chat ${shown().id}` }, hooks);
   const changesOf = (id: string) =>
     merge(
       stored.pipe(switchMap(([key, saved]) => (key === keyOf(id) ? [saved] : []))),
@@ -136,6 +138,7 @@ export function injectChats({ chats: remote, refresh = 30_000, ...settings }: In
       error: (thrown: unknown) => errors.handleError(thrown),
     };
     inject(NgZone).runOutsideAngular(() => work.pipe(takeUntilDestroyed()).subscribe(observer));
+    index.onRemoved(() => commands.ofPerson.clear()); // another tab has called it
   }
   return {
     entries,
@@ -200,6 +203,7 @@ function createCommands(state: State, changed: Subject<void>) {
   const stay = (): void => untracked(opening).work.unsubscribe();
   const open = (id: string): void => {
     stay();
+    index.add(id);
     const chat = find(id);
     if (!chat || !copies.isOld(chat)) show(id);
     else opening.set({ id, work: copies.fetch(id).subscribe({ next: () => show(id), error: fail }) });
@@ -233,6 +237,7 @@ function createCommands(state: State, changed: Subject<void>) {
         const saved = undo.get(id);
         if (!saved || !untracked(list).deleted.some((chat) => chat.id === id)) return;
         stay();
+        index.add(id);
         const work = new Subscription();
         opening.set({ id, work });
         const restored$ = chats.restore(id, saved).pipe(switchMap(() => copies.fetch(id)));
@@ -244,9 +249,8 @@ function createCommands(state: State, changed: Subject<void>) {
       },
       clear(): void {
         stay();
-        const listed = untracked(list).listed.map(({ id }) => id);
         current.clear();
-        for (const id of [...Object.keys(untracked(index.state).seen), ...listed]) copies.remove(id);
+        for (const id of index.known()) copies.remove(id);
         index.clear();
         undo.clear();
       },

@@ -17,9 +17,10 @@ import { conversation } from '../conversation.js';
 import { isSameList } from '../../core/lists.js';
 import type { Conversation, ConversationOptions, ConversationView } from '../conversation.js';
 import type { ExchangeView } from '../exchange.js';
+import { withHeld } from '../ownWrites.js';
 import { persist } from '../persist.js';
 import type { SavedConversation } from '../savedConversation.js';
-import { pageCallsEnded, savedWithOwn } from '../savedElsewhere.js';
+import { pageCallsEnded } from '../savedElsewhere.js';
 import type { ToolCallView, ViewStatus } from '../../operators/view/view.js';
 import type { Input } from '../../core/input.js';
 import { whileCurrent } from '../../transport/pageFetch.js';
@@ -47,7 +48,7 @@ export interface InjectConversationOptions extends ConversationOptions {
 
 /** A conversation as signals, and its commands. */
 export interface InjectedConversation extends Omit<Conversation, 'view' | 'view$'> {
-  /** Removes what is stored under the key, for a logout, and shows an empty conversation, without `saved`. */
+  /** Removes what is stored under the key, for a logout. All tabs show an empty conversation, not `saved`. */
   clear(): void;
   /** The view. What did not change keeps its identity. */
   readonly view: Signal<ConversationView>;
@@ -146,19 +147,15 @@ export function createInjected(
   const currentKey = () => userKey(typeof key === 'function' ? key() : key);
   let given = store ? undefined : settings.saved; // of the first user, until `clear`
   const revision = signal(0);
-  /** What the conversation had that a full storage has not, for the next one with the same key. */
-  let kept: { readonly name: string | undefined; readonly chat: Conversation } | undefined;
   const readAgain = () => {
-    kept = untracked(current);
     subscription.unsubscribe(); // before the new value is read, `persist` adds what another tab has overwritten
     revision.update((count) => count + 1);
   };
   const current = computed(() => {
     revision();
     const name = currentKey();
-    const value = store && name !== undefined ? stored?.getItem(name) : given;
-    const saved = savedWithOwn(value, kept?.name === name ? kept?.chat.save() : undefined);
-    given = kept = undefined;
+    const saved = store && name !== undefined ? withHeld(store.storage, name, stored?.getItem(name)) : given;
+    given = undefined;
     const ownAgent = whileCurrent(agent, () => untracked(currentKey) === name); // also before the effect has run
     return untracked(() => ({ name, chat: conversation(ownAgent, { ...settings, saved }) }));
   });
@@ -180,7 +177,8 @@ export function createInjected(
     });
     if (store && name !== undefined) {
       const stored$ = persist(chat, store.storage, name, { onError: store.fail });
-      subscription.add(stored$.subscribe({ next: (saved) => onStored(name, saved), error: store.fail }));
+      const next = (saved: SavedConversation) => onStored(name, saved);
+      subscription.add(stored$.subscribe({ next, error: store.fail, complete: readAgain })); // it was removed: a logout
     }
     return chat;
   }

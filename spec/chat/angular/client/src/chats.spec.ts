@@ -6,7 +6,7 @@ import { injectChats, provideAgent } from 'rivulet/angular';
 import { remoteAgent, remoteChats } from 'rivulet/chat';
 import { agentHandler, keepChats, memoryStore } from 'rivulet/service';
 import { scriptedModel } from 'rivulet/testing';
-import { memoryStorage, provide, show } from './setup';
+import { heldService, memoryStorage, provide, show } from './setup';
 
 const url = 'http://service.test/api/chat';
 
@@ -60,6 +60,7 @@ describe('injectChats', () => {
     service = createService();
     provide();
   });
+  afterEach(() => localStorage.clear());
 
   it('shows the chats of all devices, opens, renames and deletes them, and restores one', async () => {
     const [phone, desk] = [await open(), await open()];
@@ -128,6 +129,38 @@ describe('injectChats', () => {
     await expect.poll(titles, patient).toEqual([]);
     chats.current.send('Of nobody');
     expect([...own.texts.keys()].filter((key) => !key.startsWith('bob '))).toEqual([]);
+  });
+
+  it.each(['of this tab', 'of another tab'])(
+    'clear removes a chat %s that the service does not know yet',
+    async (tab) => {
+      const held = heldService();
+      service = { ...service, chats: held.chats };
+      const own = memoryStorage();
+      const first = await open(() => own);
+      const second = tab === 'of this tab' ? first : await open(() => own);
+      first.chats.current.send('SECRET');
+      (await held.asked('list')).next({ chats: [] });
+      second.chats.open();
+      second.chats.current.send('SECRET, too');
+      await expect.poll(() => [...own.texts.keys()].filter((key) => key.startsWith('chat ')).length, patient).toBe(2);
+      first.chats.clear();
+      expect([...own.texts.keys()]).toEqual([]);
+    },
+  );
+
+  it('clear of another tab removes what this one has and stores', async () => {
+    const phone = await open(() => undefined);
+    phone.chats.current.send('SECRET');
+    await expect.poll(phone.titles, patient).toEqual(['SECRET']);
+    await expect.poll(() => phone.chats.current.status(), patient).toBe('idle');
+    const id = phone.chats.id();
+    phone.chats.open();
+    localStorage.removeItem('chats');
+    window.dispatchEvent(new StorageEvent('storage', { key: 'chats', storageArea: localStorage }));
+    expect(phone.chats.id()).not.toBe(id);
+    expect(phone.chats.entries()).toEqual([]);
+    expect(Object.keys(localStorage)).toEqual([]);
   });
 
   /** Storages with room for texts up to a length, and one that the browser forbids. */

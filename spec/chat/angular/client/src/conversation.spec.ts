@@ -1,9 +1,10 @@
 import { ChangeDetectionStrategy, Component, inject, Injectable, input, signal } from '@angular/core';
 import { TestBed } from '@angular/core/testing';
-import { EMPTY, NEVER, of } from 'rxjs';
+import { EMPTY, NEVER, Observable, of } from 'rxjs';
 import { agentTool, createAgent, tool } from 'rivulet';
 import { injectConversation, provideAgent } from 'rivulet/angular';
 import { scriptedModel, toolCall } from 'rivulet/testing';
+import { pageTools } from 'rivulet/chat';
 import type { ConversationAgent, ExchangeView } from 'rivulet/chat';
 import * as z from 'zod';
 import { agentByHand, provide, show, textOf } from './setup';
@@ -283,6 +284,31 @@ describe('injectConversation', () => {
     await fixture.whenStable();
     expect(textOf(fixture)).toBe('A question Written there.');
   });
+
+  it.each(['a local agent', 'an agent of a service'])(
+    'shows and stores nothing after a logout in another tab: %s',
+    async (name) => {
+      const declared = { name: 'locate', description: 'Where the user is.' };
+      let isAborted = false;
+      const execute = () => new Observable<string>(() => () => (isAborted = true));
+      const agent = createAgent({ model: scriptedModel(() => [toolCall('locate')]), tools: [tool(declared)] });
+      provide({
+        stream: (input, options) => agent.stream(input, options),
+        resume: () => NEVER,
+        ...(name === 'a local agent' ? {} : { join: () => NEVER }),
+      });
+      const tools = pageTools([tool({ ...declared, execute })]);
+      const options = { key: 'a', tools, perFrame: false };
+      const chat = TestBed.runInInjectionContext(() => injectConversation(options));
+      chat.send('SECRET');
+      await expect.poll(() => chat.status()).toBe('runningTools');
+      localStorage.removeItem('a');
+      window.dispatchEvent(new StorageEvent('storage', { key: 'a', storageArea: localStorage }));
+      expect(chat.exchanges()).toEqual([]);
+      expect(isAborted).toBe(true);
+      expect(localStorage.getItem('a')).toBeNull();
+    },
+  );
 
   it('continues without a storage that is full, and says so', () => {
     provide(createAgent({ model: scriptedModel(['One.']) }));
