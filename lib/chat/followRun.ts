@@ -1,4 +1,4 @@
-import { concat, defer, noop, switchMap, take, takeUntil, tap, timer } from 'rxjs';
+import { asyncScheduler, concat, defer, noop, switchMap, take, takeUntil, tap, timer } from 'rxjs';
 import type { Observable, OperatorFunction } from 'rxjs';
 import { hasAnswer, pickAnswers, type CallAnswers } from '../core/approval.js';
 import { isOfConnection, NOTICE_EVENT } from '../core/connectionEvents.js';
@@ -19,6 +19,9 @@ import { isForPage, type Follow } from './waitingRuns.js';
 import { callsOf, changeCalls, failView, sendingView, shownMessages, type View } from '../operators/view/view.js';
 import { createViewFold } from '../operators/view/viewFold.js';
 
+/** A page is not suspended twice in so many milliseconds. */
+const JOIN_INTERVAL = 30_000;
+
 /** Creates what shows the events of a run in its exchange. `next`: the run is joined again, or its calls may wait. */
 export function createFollow(
   agent: ConversationAgent,
@@ -29,6 +32,13 @@ export function createFollow(
   joined: (prompt: string) => void,
   next: (exchange: Exchange, stop: Observable<void>) => Observable<unknown>,
 ): Follow {
+  /** When each run was joined again, since its server could not continue after the last event. */
+  const joins = new Map<string, number>();
+  const mayJoinAgain = (run: string): boolean => {
+    const last = joins.get(run) ?? -Infinity;
+    joins.set(run, asyncScheduler.now());
+    return asyncScheduler.now() - last > JOIN_INTERVAL; // otherwise, the run itself has failed so: it is lost
+  };
   return (id, run, base, stop, events, onBegin = noop) => {
     const report = promptReporter(exchanges, id, joined);
     let isSent = false;
@@ -52,8 +62,13 @@ export function createFollow(
     return concat(
       received.pipe(
         tap(report),
-        toChanges(base, exchange, wasStopped, lostBy, (thrown) =>
-          run === exchange().run ? undefined : afterRefusal(exchange(), base, tools, thrown),
+        toChanges(
+          base,
+          exchange,
+          wasStopped,
+          lostBy,
+          (thrown) => (run === exchange().run ? undefined : afterRefusal(exchange(), base, tools, thrown)),
+          () => mayJoinAgain(run),
         ),
         tap((change) => {
           // The answers were given to the run before this one.
@@ -99,6 +114,7 @@ function toChanges(
   isStopped: () => boolean,
   lostBy: () => Partial<Exchange>,
   refused: (thrown: unknown) => ReturnType<typeof afterRefusal>,
+  mayJoinAgain: () => boolean,
 ): OperatorFunction<StreamEvent, Partial<Exchange>> {
   return createOperator<StreamEvent, Partial<Exchange>>((out) => {
     const fold = createViewFold(base);
@@ -151,7 +167,7 @@ function toChanges(
         const messages = messagesOfFailed(thrown);
         if (isStopped() && !isOver)
           end({ ...stoppedChange(exchange().view), ...(messages ? { messages } : {}), ...lostBy() });
-        else if (!isOver && !(hasBegun && isRunNotFound(thrown))) fail(thrown);
+        else if (!isOver && !(hasBegun && isRunNotFound(thrown) && mayJoinAgain())) fail(thrown);
         out.complete();
       },
       complete() {

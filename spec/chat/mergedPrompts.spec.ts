@@ -1,5 +1,20 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { filter, firstValueFrom, ignoreElements, merge, NEVER, ReplaySubject, Subject, take, tap, toArray } from 'rxjs';
+import {
+  concat,
+  defer,
+  filter,
+  firstValueFrom,
+  ignoreElements,
+  merge,
+  NEVER,
+  of,
+  ReplaySubject,
+  Subject,
+  take,
+  tap,
+  throwError,
+  toArray,
+} from 'rxjs';
 import type { Observable } from 'rxjs';
 import { createAgent } from '../../lib/agent/createAgent.js';
 import { conversation } from '../../lib/chat/conversation.js';
@@ -197,5 +212,27 @@ it('a run that is joined again takes no prompt for the one that has joined it be
   expect(chat.view.queued).toEqual(['Hurry.']);
   joined.next(message(1));
   expect(chat.view.queued).toEqual([]);
+  views.unsubscribe();
+});
+
+it('a run that fails as not found, each time it is joined, ends', () => {
+  let joins = 0;
+  const lost = new RemoteRunError('run_not_found', 'The run was lost.', false);
+  const begun = (count: number) =>
+    concat(
+      of({ type: 'text', text: `Hi ${count}` } as StreamEvent),
+      throwError(() => lost),
+    );
+  const agent: ConversationAgent = {
+    stream: () => begun(0),
+    join: () => defer(() => begun(++joins)),
+    resume: () => NEVER,
+  };
+  const chat = conversation(agent);
+  const views = chat.view$.subscribe();
+  chat.send('Write.');
+  expect(joins).toBe(1);
+  expect(chat.view.exchanges).toMatchObject([{ status: 'failed', error: { code: 'run_not_found' } }]);
+  expect(textsOf(chat)).toEqual([['user: Write.', 'model: Hi 1']]);
   views.unsubscribe();
 });

@@ -138,17 +138,19 @@ export const changeAtEnd = ({ checkpoint, ...result }: RunResult, plan: EndOfRun
   ...plan.ended?.({ checkpoint, ...result } as RunResult),
 });
 
-/** A run that was left, or lost, has what its checkpoint has. */
+/** A run that was left, or lost, has what its checkpoint has; one whose end is written once more, what it had. */
 const changeAtFailure = (
   thrown: unknown,
   describe: Describe,
-  { checkpoint, answers, answersLeft }: RunRecord,
+  { checkpoint, answers, answersLeft, failure }: RunRecord,
 ): Partial<RunRecord> => ({
   state: 'ended',
   ...atEnd(),
   checkpoint: undefined,
   failure: {
-    messages: messagesOfFailed(thrown) ?? (checkpoint ? leftMessages(checkpoint, answers ?? answersLeft) : []),
+    messages:
+      messagesOfFailed(thrown) ??
+      (checkpoint ? leftMessages(checkpoint, answers ?? answersLeft) : (failure?.messages ?? [])),
     error: describe(thrown),
   },
 });

@@ -1,0 +1,83 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { NEVER } from 'rxjs';
+import { createAgent } from '../../../lib/agent/createAgent.js';
+import { userMessage } from '../../../lib/core/message.js';
+import { tool } from '../../../lib/core/tool.js';
+import { agentHandler } from '../../../lib/service/http/agentHandler.js';
+import { memoryLog } from '../../../lib/service/index.js';
+import { scriptedModel, toolCall } from '../../../lib/testing/index.js';
+import { ignorePrintedErrors } from '../../support/printedErrors.js';
+import { shutDown, type Handler } from '../../support/services.js';
+import { mapStore } from '../../support/stores.js';
+
+ignorePrintedErrors();
+
+const handlers: Handler[] = [];
+afterEach(() => handlers.splice(0).forEach(shutDown));
+
+const post = (handler: Handler, id: string, body: unknown) =>
+  handler(
+    new Request('http://service.test', {
+      method: 'POST',
+      body: JSON.stringify(body),
+      headers: { 'content-type': 'application/json', 'x-run-id': id },
+    }),
+  );
+
+/** What another process finds in the store after this one was killed, when its leases have ended. */
+const afterCrash = ({ records }: ReturnType<typeof mapStore>) =>
+  mapStore(
+    new Map(
+      [...records].map(([id, { record, version }]) => [id, { version, record: { ...record, executor: undefined } }]),
+    ),
+  );
+
+function startProcess(store: ReturnType<typeof mapStore>, isShared: boolean) {
+  let mails = 0;
+  const transfer = tool({ name: 'transfer', description: '', execute: () => 'transferred' });
+  const mail = tool({ name: 'mail', description: '', needsApproval: true, execute: () => (mails++, NEVER) });
+  const model = scriptedModel(({ messages }) => {
+    const calls = [toolCall('transfer', {}, 't1'), toolCall('mail', {}, 'm1')];
+    return messages.length === 1 ? calls : 'Done.';
+  });
+  const agent = createAgent({ model, tools: [transfer, mail] });
+  const handler = agentHandler(agent, { store, ...(isShared ? { log: memoryLog() } : {}) });
+  handlers.push(handler);
+  return { handler, model, mails: () => mails };
+}
+
+const prompt = 'Transfer, then mail.';
+
+describe('a run that was answered, and lost with its process', () => {
+  it.each([
+    [false, 'both'],
+    [false, 'the first'],
+    [true, 'both'],
+    [true, 'the first'],
+  ])(
+    'keeps the results of its calls for the next prompt (shared log: %s, the page names %s)',
+    async (isShared, names) => {
+      const store = mapStore();
+      const first = startProcess(store, isShared);
+      const [run, answered, next] = [crypto.randomUUID(), crypto.randomUUID(), crypto.randomUUID()];
+      await (await post(first.handler, run, { input: prompt })).text();
+      await post(first.handler, answered, { resume: run, decisions: { m1: { approve: true } } });
+      while (first.mails() === 0) await new Promise((resolve) => setImmediate(resolve));
+      const second = startProcess(afterCrash(store), isShared);
+      for (let times = 0; times < 2; times++) {
+        const again = await post(second.handler, answered, { resume: run, decisions: { m1: { approve: true } } });
+        expect(await again.text()).toContain('run_not_found');
+      }
+      const history = (names === 'both' ? [run, answered] : [run]).map((id) => ({ id, input: [userMessage(prompt)] }));
+      await (await post(second.handler, next, { input: 'Is it done?', history })).text();
+      const results = second.model.requests[0]?.messages
+        .flatMap(({ parts }) => parts)
+        .flatMap((part) => (part.type === 'toolResult' ? [[part.id, part.result ?? part.code]] : []));
+      expect(results).toEqual([
+        ['t1', 'transferred'],
+        ['m1', 'outcome_unknown'],
+      ]);
+      expect([second.mails(), second.model.requests.length]).toEqual([0, 1]);
+    },
+  );
+});
