@@ -113,7 +113,7 @@ export function takeWrites(storage: object, key: string, value: SavedConversatio
 
 export const leaveWrites = (storage: object, key: string, own: OwnWrites): unknown => put(storage, key, own, true);
 
-/** What is read from a storage: undefined for nothing, null for what is no JSON. */
+/** The value that a storage has: undefined if there is none, null if it is not JSON. */
 export const parseStored = (text: string | null): unknown => (text === null ? undefined : (tryParseJson(text) ?? null));
 
 /** Whether nothing is stored under a key any more, or what was begun after the value of this tab was removed. */

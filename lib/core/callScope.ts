@@ -2,7 +2,6 @@ import { tap, type MonoTypeOperatorFunction } from 'rxjs';
 import { canonicalJson } from './json/canonical.js';
 import type { JsonValue } from './json/json.js';
 import { isMarkedProgress } from './progress.js';
-import type { ToolContext } from './tool.js';
 
 /** A tool with its arguments, executed inside of a call. A wrapper may execute it again (`retryTool`). */
 export class Occurrence {
@@ -49,12 +48,17 @@ export class CallScope {
   }
 }
 
+interface ScopedContext {
+  readonly scope?: CallScope | undefined;
+  readonly outer?: { scope?: CallScope } | undefined;
+}
+
 /** That of a call of a tool. Undefined outside of a run. */
-export function scopeOf({ scope, outer }: Pick<ToolContext, 'scope' | 'outer'>): CallScope | undefined {
+export function scopeOf({ scope, outer }: ScopedContext): CallScope | undefined {
   return scope ?? (outer && (outer.scope ??= new CallScope()));
 }
 
-/** Validated arguments may be anything. What is no JSON is told apart by its order. */
+/** Validated arguments may be of any type. Those that are not JSON are told apart by their order. */
 function textOf(args: unknown): string {
   try {
     return canonicalJson(args as JsonValue);

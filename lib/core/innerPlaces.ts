@@ -1,7 +1,6 @@
 import type { Occurrence } from './callScope.js';
 import type { InnerTask, ResumedRun } from './checkpoint.js';
 import { hash } from './hash.js';
-import type { OuterRun } from './nested.js';
 
 /** Where an inner run stands among those of its call. */
 export interface InnerPlace {
@@ -63,5 +62,11 @@ export class InnerPlaces {
   }
 }
 
-export const placesOf = (outer: OuterRun): InnerPlaces =>
+interface PlacedCall {
+  readonly resumed: readonly ResumedRun[] | undefined;
+  readonly begun: readonly InnerTask[] | undefined;
+  places?: InnerPlaces;
+}
+
+export const placesOf = (outer: PlacedCall): InnerPlaces =>
   (outer.places ??= new InnerPlaces(outer.resumed, outer.begun));

@@ -16,7 +16,8 @@ describe('toResult', () => {
   ])('toResult compares %s with many texts in linear time', (_, item, part) => {
     const inputs = [100, 200, 400].map((count) => {
       const items = Array.from({ length: count * 100 }, (_item, index) => item(index));
-      const value = typeof items[0] === 'object' ? Object.assign({}, ...(items as object[])) : items;
+      const fields = items.flatMap((one) => Object.entries(one as object));
+      const value = fields.length > 0 ? Object.fromEntries(fields) : items;
       const structuredContent = { result: value as JsonValue };
       return { content: Array.from({ length: count }, () => text(part)), structuredContent };
     });
