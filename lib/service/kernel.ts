@@ -10,7 +10,7 @@ import type { HandledAgent } from './handledAgent.js';
 import type { ChatAnswer } from './chats/chatStore.js';
 import { createGate } from './http/gate.js';
 import { readBody } from './http/readBody.js';
-import { elsewhere, lateStore, leaving, refusal, RequestError } from './http/requestError.js';
+import { elsewhere, lateStore, leaving, refusal, RequestError, requireTaken } from './http/requestError.js';
 import { observed, reportOnce } from './observed.js';
 import { createOwnerData, type OwnerData } from './ownerData.js';
 import { createRunUsage, OwnerLimits, tooManyPrompts } from './ownerLimits.js';
@@ -264,7 +264,7 @@ export class Kernel<C> implements OwnerData {
         concatMap((stored) => {
           if (!stored) return of(isHere);
           if (!this.isExecuted(stored.record)) return stopLeft(stored).pipe(defaultIfEmpty(isHere));
-          if (this.log.isShared) return send(inboxOf(stored.record));
+          if (this.log.isShared) return send(inboxOf(stored.record)).pipe(map(requireTaken));
           if (!isHere || this.executor.locate(stored.record) === 'elsewhere') throw elsewhere();
           return of(true);
         }),

@@ -42,6 +42,12 @@ export const conversationTooLarge = (message: string, max: number) =>
 /** The answer to a request for a run that another process executes. */
 export const elsewhere = () => later(503, 'Another process executes this run. Ask again.');
 
+/** The log of a run has not taken a message: the run begins, or ends, in this moment. */
+export function requireTaken(isTaken: boolean): boolean {
+  if (!isTaken) throw elsewhere();
+  return true;
+}
+
 /** The answer of a process that leaves its runs to another one. */
 export const leaving = () => later(503, 'This process ends. Ask again.', 1);
 
