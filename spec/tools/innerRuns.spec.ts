@@ -3,7 +3,7 @@ import { catchError, concat, concatMap, defer, delay, first, forkJoin, last, map
 import { tap, timeout, timer, toArray } from 'rxjs';
 import type { Observable } from 'rxjs';
 import * as z from 'zod';
-import { agentTool, askTool, createAgent, retryTool, tool, typed, wrapTool } from '../../lib/index.js';
+import { agentTool, askTool, createAgent, limitTool, retryTool, tool, typed, wrapTool } from '../../lib/index.js';
 import type { Agent, AgentOptions, CallAnswers, Checkpoint, RunResult, Tool, WaitingCall } from '../../lib/index.js';
 import { CallScope } from '../../lib/core/callScope.js';
 import { runTool } from '../../lib/operators/execute/runTool.js';
@@ -382,6 +382,20 @@ describe('the inner runs of a call', () => {
     const result = only(() => agent.run('Hi', { answers }));
     expect([result.finishReason, resultOf(result)]).toMatchObject(['stop', { result: ['yes', 'A done'] }]);
     expect(effects).toEqual(['pay begins', 'paid']);
+  });
+
+  it('wait for a place of limitTool as long as a person decides about another one', () => {
+    const { agentNamed, remove, effects } = createWorld();
+    const limited = limitTool(agentNamed('A', remove), { concurrency: 1 });
+    const calls = ['c1', 'c2'].map((id) => toolCall('A', go, id));
+    const model = scriptedModel(({ messages }) => (messages.length === 1 ? calls : 'Done.'));
+    const agent = createAgent({ model, tools: [limited], toolConcurrency: Infinity, toolDeadline: 200 });
+    const approvals = [timer(500).pipe(map(() => 'c1/A1')), timer(1000).pipe(map(() => 'c2/A2'))];
+    const answers = merge(...approvals, NEVER).pipe(map((id) => ({ decisions: { [id]: { approve: true } } }) as const));
+    const { messages } = only(() => agent.run('Hi', { answers }));
+    const results = messages.flatMap(({ parts }) => parts).filter((part) => part.type === 'toolResult');
+    expect(results).toMatchObject([{ result: 'A done' }, { result: 'A done' }]);
+    expect(effects).toEqual(['removed', 'removed']);
   });
 
   it('count again for the deadline when the tool has given up one that waits', () => {
