@@ -3,7 +3,7 @@ import type { Observable } from 'rxjs';
 import * as z from 'zod';
 import { createAgent } from '../../lib/agent/createAgent.js';
 import type { Agent, AgentOptions, RunOptions } from '../../lib/agent/createAgent.js';
-import type { CallAnswers } from '../../lib/core/approval.js';
+import type { CallAnswers, WaitingCall } from '../../lib/core/approval.js';
 import type { Checkpoint } from '../../lib/core/checkpoint.js';
 import type { RunEvent, RunResult, StreamEvent } from '../../lib/core/event.js';
 import type { Tool, ToolContext } from '../../lib/core/tool.js';
@@ -93,3 +93,12 @@ export const lastResults = ({ messages }: RunResult) =>
     .flatMap(({ parts }) => parts)
     .filter((part) => part.type === 'toolResult')
     .map(({ result, code }) => result ?? code);
+
+/** What a person answers to a question. */
+export const answerTo = ({ question }: Pick<WaitingCall, 'question'>) => ({ text: `to ${question?.message ?? ''}` });
+
+/** An answer to each question, and an approval of each other call. */
+export const answersTo = (waiting: readonly WaitingCall[]): CallAnswers => ({
+  results: Object.fromEntries(waiting.flatMap((call) => (call.question ? [[call.id, answerTo(call)]] : []))),
+  decisions: Object.fromEntries(waiting.flatMap((call) => (call.question ? [] : [[call.id, { approve: true }]]))),
+});

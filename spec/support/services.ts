@@ -12,6 +12,16 @@ import type { ServiceOptions } from '../../lib/service/serviceOptions.js';
 
 export type Handler = (request: Request) => Promise<Response>;
 
+/** Sends a request about a run to `agentHandler`. */
+export const postRun = (handler: Handler, id: string, body: unknown) =>
+  handler(
+    new Request('http://service.test', {
+      method: 'POST',
+      body: JSON.stringify(body),
+      headers: { 'content-type': 'application/json', 'x-run-id': id },
+    }),
+  );
+
 /** The options that the three handlers share. */
 export type SharedOptions = Omit<ServiceOptions, 'owner' | 'context'> & {
   readonly context?: (request: Request) => unknown;

@@ -64,3 +64,11 @@ export function mapStore(
       }),
   };
 }
+
+/** What another process finds in the store after this one was killed, when its leases have ended. */
+export const afterCrash = ({ records }: ReturnType<typeof mapStore>) =>
+  mapStore(
+    new Map(
+      [...records].map(([id, { record, version }]) => [id, { version, record: { ...record, executor: undefined } }]),
+    ),
+  );

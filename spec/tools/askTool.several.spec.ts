@@ -11,6 +11,7 @@ import type { CallAnswers, Checkpoint, RunEvent, RunResult, Tool, WaitingCall } 
 import { innermost } from '../../lib/core/nested.js';
 import { runTool } from '../../lib/operators/execute/runTool.js';
 import { inVirtualTime, scriptedModel, toolCall } from '../../lib/testing/index.js';
+import { answersTo, answerTo } from '../support/askingRuns.js';
 import { shutDown } from '../support/services.js';
 import { mapStore } from '../support/stores.js';
 
@@ -127,13 +128,6 @@ function createWorld(work: (parts: Parts) => Observable<unknown>) {
 }
 
 const ownerOf = (effect: string) => effect.split(' ')[0] ?? '';
-
-const answerTo = ({ question }: Pick<WaitingCall, 'question'>) => ({ text: `to ${question?.message ?? ''}` });
-
-const answersTo = (waiting: readonly WaitingCall[]): CallAnswers => ({
-  results: Object.fromEntries(waiting.flatMap((call) => (call.question ? [[call.id, answerTo(call)]] : []))),
-  decisions: Object.fromEntries(waiting.flatMap((call) => (call.question ? [] : [[call.id, { approve: true }]]))),
-});
 
 const copyOf = (checkpoint: Checkpoint) => JSON.parse(JSON.stringify(checkpoint)) as Checkpoint;
 const options = { checkpoints: true, runId: 'r1' };

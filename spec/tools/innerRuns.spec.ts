@@ -4,10 +4,11 @@ import { tap, timeout, timer, toArray } from 'rxjs';
 import type { Observable } from 'rxjs';
 import * as z from 'zod';
 import { agentTool, askTool, createAgent, limitTool, retryTool, tool, typed, wrapTool } from '../../lib/index.js';
-import type { Agent, AgentOptions, CallAnswers, Checkpoint, RunResult, Tool, WaitingCall } from '../../lib/index.js';
+import type { Agent, AgentOptions, RunResult, Tool, WaitingCall } from '../../lib/index.js';
 import { CallScope } from '../../lib/core/callScope.js';
 import { runTool } from '../../lib/operators/execute/runTool.js';
 import { inVirtualTime, scriptedModel, toolCall } from '../../lib/testing/index.js';
+import { answersTo, stored } from '../support/askingRuns.js';
 import { expectLinear } from '../support/cost.js';
 
 type Context = Parameters<typeof runTool>[2];
@@ -255,13 +256,6 @@ const outerAgent = (tools: readonly Tool[], options: Partial<AgentOptions> = {})
   return createAgent({ model, tools, ...options });
 };
 
-const answersTo = (waiting: readonly WaitingCall[]): CallAnswers => ({
-  results: Object.fromEntries(
-    waiting.flatMap(({ id, question }) => (question ? [[id, { text: `to ${question.message}` }]] : [])),
-  ),
-  decisions: Object.fromEntries(waiting.flatMap(({ id, question }) => (question ? [] : [[id, { approve: true }]]))),
-});
-
 const only = (run: () => Observable<RunResult>): RunResult => {
   const [{ value } = {}] = inVirtualTime(run).values;
   if (!value) throw new Error('The run has not ended.');
@@ -279,7 +273,7 @@ describe('the inner runs of a call', () => {
     const agent = outerAgent([make(world)]);
     let result = only(() => agent.run('Hi', { runId: 'r1', checkpoints: true }));
     for (let step = 0; step < MAX_STEPS && result.checkpoint; step++) {
-      const checkpoint = JSON.parse(JSON.stringify(result.checkpoint)) as Checkpoint;
+      const checkpoint = stored(result);
       const answers = answersTo(result.waiting ?? []);
       result = only(() => agent.resumeRun(checkpoint, answers));
     }
@@ -340,7 +334,7 @@ describe('the inner runs of a call', () => {
     const agent = outerAgent([all], { patience: 20 });
     const result = only(() => agent.run('Hi', { answers }));
     expect(result.waiting).toMatchObject([{ id: 'c1/open' }]);
-    const checkpoint = JSON.parse(JSON.stringify(result.checkpoint)) as Checkpoint;
+    const checkpoint = stored(result);
     const end = only(() => agent.resumeRun(checkpoint, { results: { 'c1/open': { text: 'yes' } } }));
     expect(resultOf(end)).toMatchObject({ result: 'done' });
     expect(effects).toEqual(['pay begins', 'paid']);

@@ -7,30 +7,13 @@ import { agentHandler } from '../../../lib/service/http/agentHandler.js';
 import { memoryLog } from '../../../lib/service/index.js';
 import { scriptedModel, toolCall } from '../../../lib/testing/index.js';
 import { ignorePrintedErrors } from '../../support/printedErrors.js';
-import { shutDown, type Handler } from '../../support/services.js';
-import { mapStore } from '../../support/stores.js';
+import { postRun as post, shutDown, type Handler } from '../../support/services.js';
+import { afterCrash, mapStore } from '../../support/stores.js';
 
 ignorePrintedErrors();
 
 const handlers: Handler[] = [];
 afterEach(() => handlers.splice(0).forEach(shutDown));
-
-const post = (handler: Handler, id: string, body: unknown) =>
-  handler(
-    new Request('http://service.test', {
-      method: 'POST',
-      body: JSON.stringify(body),
-      headers: { 'content-type': 'application/json', 'x-run-id': id },
-    }),
-  );
-
-/** What another process finds in the store after this one was killed, when its leases have ended. */
-const afterCrash = ({ records }: ReturnType<typeof mapStore>) =>
-  mapStore(
-    new Map(
-      [...records].map(([id, { record, version }]) => [id, { version, record: { ...record, executor: undefined } }]),
-    ),
-  );
 
 function startProcess(store: ReturnType<typeof mapStore>, isShared: boolean) {
   let mails = 0;

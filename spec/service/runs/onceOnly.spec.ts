@@ -11,8 +11,8 @@ import { onceOnly } from '../../../lib/service/runs/onceOnly.js';
 import type { RunRecord } from '../../../lib/service/ports/runStore.js';
 import { scriptedModel, toolCall } from '../../../lib/testing/index.js';
 import { observe } from '../../support/observe.js';
-import { shutDown } from '../../support/services.js';
-import { mapStore } from '../../support/stores.js';
+import { postRun as post, shutDown } from '../../support/services.js';
+import { afterCrash, mapStore } from '../../support/stores.js';
 import { ignorePrintedErrors } from '../../support/printedErrors.js';
 
 ignorePrintedErrors();
@@ -20,23 +20,7 @@ ignorePrintedErrors();
 const newId = () => crypto.randomUUID();
 type TurnContext = Parameters<ReturnType<ReturnType<typeof onceOnly>>>[1];
 type Handler = (request: Request) => Promise<Response>;
-const post = (handler: Handler, id: string, body: unknown) =>
-  handler(
-    new Request('http://service.test', {
-      method: 'POST',
-      body: JSON.stringify(body),
-      headers: { 'content-type': 'application/json', 'x-run-id': id },
-    }),
-  );
 const turn = () => new Promise((resolve) => setImmediate(resolve));
-
-/** What another process finds in the store after this one was killed, when its leases have ended. */
-const afterCrash = ({ records }: ReturnType<typeof mapStore>) =>
-  mapStore(
-    new Map(
-      [...records].map(([id, { record, version }]) => [id, { version, record: { ...record, executor: undefined } }]),
-    ),
-  );
 
 type Store = ReturnType<typeof mapStore>;
 type Settings = Pick<Tool, 'needsApproval' | 'atMostOnce'>;
