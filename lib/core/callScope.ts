@@ -1,7 +1,6 @@
 import { tap, type MonoTypeOperatorFunction } from 'rxjs';
 import { canonicalJson } from './json/canonical.js';
 import type { JsonValue } from './json/json.js';
-import { addToList } from './lists.js';
 import { isMarkedProgress } from './progress.js';
 
 /** A tool with its arguments, executed inside of a call. A wrapper may execute it again (`retryTool`). */
@@ -39,10 +38,11 @@ export class CallScope {
     const ofTool = this.occurrences.get(tool) ?? new Map<string, Occurrence[]>();
     this.occurrences.set(tool, ofTool);
     const same = ofTool.get(text) ?? [];
+    ofTool.set(text, same);
     const path = same.length === 0 ? this.path : `${this.path}.${same.length}`;
     const known = same.find(({ isOver }) => isOver);
     const occurrence = known ?? new Occurrence(tool, text, path);
-    if (!known) addToList(ofTool, text, occurrence);
+    if (!known) same.push(occurrence);
     occurrence.isOver = false;
     return occurrence;
   }

@@ -241,18 +241,6 @@ export function toolCallsOf({ parts }: Pick<Message, 'parts'>): readonly OfType<
   return parts.filter((part) => part.type === 'toolCall');
 }
 
-/** With the results of the last message's calls, of which a turn that has not ended has no message. */
-export function withLastResults(
-  messages: readonly Message[],
-  resultOf: (call: ToolCallPart) => ToolResultPart | undefined,
-): readonly Message[] {
-  const results = messages
-    .slice(-1)
-    .flatMap(toolCallsOf)
-    .flatMap((call) => resultOf(call) ?? []);
-  return results.length > 0 ? [...messages, userMessage(results)] : messages;
-}
-
 /** The result that a message reports if it joined the run for a call in the background (`backgroundTool`). */
 export function joinedResult({ metadata }: Pick<Message, 'metadata'>): ToolResultPart | undefined {
   const joined = objectOrEmpty(metadata?.['background']);

@@ -19,8 +19,9 @@ import { toJson } from '../core/json/toJson.js';
 import {
   answerOf,
   modelMessage,
+  toolCallsOf,
   unfinishedResult,
-  withLastResults,
+  userMessage,
   type Message,
   type ToolCallPart,
   type ToolResultPart,
@@ -160,7 +161,7 @@ class RunEnd implements OperatorHandlers<StreamEvent> {
     const messages = begun.length > 0 ? [...complete, modelMessage(begun)] : complete;
     const failedRun: FailedRun = {
       // What has ended is not cancelled.
-      messages: withLastResults(messages, (call) => this.results.get(call.id) ?? unfinishedResult(call, 'cancelled')),
+      messages: withResults(messages, (call) => this.results.get(call.id) ?? unfinishedResult(call, 'cancelled')),
       partialText: run.turn.partialText(),
       text,
       thinking,
@@ -208,7 +209,7 @@ class RunEnd implements OperatorHandlers<StreamEvent> {
     const result = {
       ...emitted,
       answer: answerOf(messages),
-      messages: withLastResults(messages, ({ id }) => ended.get(id)), // whoever does not resume the run has them, too
+      messages: withResults(messages, ({ id }) => ended.get(id)), // whoever does not resume the run has them, too
       ...outcome,
       ...omitUndefined({ cost }),
       ...this.prompts(),
@@ -232,6 +233,18 @@ class RunEnd implements OperatorHandlers<StreamEvent> {
     const prompts = this.options.unjoined?.() ?? [];
     return prompts.length > 0 ? { prompts } : {};
   }
+}
+
+/** With the results of the last message's calls, of which a turn that has not ended has no message. */
+function withResults(
+  messages: readonly Message[],
+  resultOf: (call: ToolCallPart) => ToolResultPart | undefined,
+): readonly Message[] {
+  const results = messages
+    .slice(-1)
+    .flatMap(toolCallsOf)
+    .flatMap((call) => resultOf(call) ?? []);
+  return results.length > 0 ? [...messages, userMessage(results)] : messages;
 }
 
 type Outcome = Omit<RunResult, keyof EmittedContent | 'answer'>;

@@ -1,6 +1,6 @@
 import { answeredIds, type CallAnswers } from '../../core/approval.js';
 import type { Checkpoint } from '../../core/checkpoint.js';
-import { unfinishedResult, withLastResults, type Message } from '../../core/message.js';
+import { toolCallsOf, unfinishedResult, userMessage, type Message, type ToolResultPart } from '../../core/message.js';
 
 export const unknownText =
   'The outcome of the call is unknown: it had begun when its process ended, so it may have taken effect. It was not ' +
@@ -11,13 +11,18 @@ export const unknownText =
  * what was answered.
  */
 export function leftMessages({ emitted, open }: Checkpoint, answers: CallAnswers = {}): readonly Message[] {
-  if (!open) return emitted.messages;
+  const { messages } = emitted;
+  if (!open) return messages;
   const results = new Map(open.results.map((result) => [result.id, result]));
   const answered = new Set(answeredIds(answers));
   const waiting = new Set(open.waiting.flatMap(({ id }) => (answered.has(id) ? [] : [id])));
-  return withLastResults(emitted.messages, ({ id, name }) => {
-    const cancelled = waiting.has(id) ? unfinishedResult({ id, name }, 'cancelled') : undefined;
-    const unknown = { type: 'toolResult', id, name, error: unknownText, code: 'outcome_unknown' } as const;
-    return results.get(id) ?? cancelled ?? unknown;
-  });
+  const parts = messages
+    .slice(-1)
+    .flatMap(toolCallsOf)
+    .map(({ id, name }): ToolResultPart => {
+      const cancelled = waiting.has(id) ? unfinishedResult({ id, name }, 'cancelled') : undefined;
+      const unknown = { type: 'toolResult', id, name, error: unknownText, code: 'outcome_unknown' } as const;
+      return results.get(id) ?? cancelled ?? unknown;
+    });
+  return parts.length > 0 ? [...messages, userMessage(parts)] : messages;
 }
