@@ -131,8 +131,8 @@ export function answersInside(outer: string, answers: CallAnswers): CallAnswers 
 }
 
 /** What is answered from now on. Calls that start over may have the ids of others, which were answered before. */
-export function laterAnswers(answers: Observable<CallAnswers>): Observable<CallAnswers> {
-  const later = new ReplaySubject<CallAnswers>(MAX_ANSWERS);
+export function laterAnswers<T>(answers: Observable<T>): Observable<T> {
+  const later = new ReplaySubject<T>(MAX_ANSWERS);
   let isLater = false;
   answers.pipe(filter(() => isLater)).subscribe(later);
   isLater = true;

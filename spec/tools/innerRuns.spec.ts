@@ -378,6 +378,46 @@ describe('the inner runs of a call', () => {
     expect(effects).toEqual(['pay begins', 'paid']);
   });
 
+  it.each<[string, (world: World) => readonly Tool[], string]>([
+    ['a call', ({ remove }) => [tool({ name: 'all', description: '', ...remove } as never)], 'c1'],
+    [
+      'a call of an agent',
+      ({ agentNamed, remove, pay }) => {
+        const [first, second] = [agentNamed('A', remove), agentNamed('B', pay)];
+        return [outerTool((context) => forkJoin([executed(first, context), executed(second, context)]))];
+      },
+      'c1/A1',
+    ],
+    [
+      'a call of an agent of an agent',
+      ({ agentNamed, remove, pay }) => {
+        const inner = agentNamed('A', remove);
+        const first = agentNamed('B', { ...outerTool((context) => executed(inner, context)), name: 'work' });
+        const second = agentNamed('C', pay);
+        return [outerTool((context) => forkJoin([executed(first, context), executed(second, context)]))];
+      },
+      'c1/B1/A3',
+    ],
+  ])('receive an approval, or a cancellation, of %s that comes late', (_, make, id) => {
+    for (const [given, effects] of [
+      [{ answers: { decisions: { [id]: { approve: true } } } }, ['removed']],
+      [{ cancel: id }, []],
+    ] as const) {
+      const world = createWorld();
+      const [all] = make(world);
+      const long = tool({ name: 'long', description: '', execute: () => timer(300).pipe(map(() => 'long')) }) as Tool;
+      const model = scriptedModel(({ messages }) =>
+        messages.length === 1 ? [toolCall('all', go, 'c1'), toolCall('long', {}, 'c2')] : 'Done.',
+      );
+      const agent = createAgent({ model, tools: [{ ...all, name: 'all' } as Tool, long], toolConcurrency: 2 });
+      const late = <T>(value: T | undefined) => concat(timer(100).pipe(concatMap(() => (value ? [value] : []))), NEVER);
+      const { cancel, answers } = { cancel: undefined, answers: undefined, ...given };
+      const result = only(() => agent.run('Hi', { answers: late(answers), cancel: late(cancel), patience: 50 }));
+      expect([given, result.finishReason, result.waiting]).toEqual([given, 'stop', undefined]);
+      expect(world.effects.filter((effect) => effect === 'removed')).toEqual(effects);
+    }
+  });
+
   it('wait for a place of limitTool as long as a person decides about another one', () => {
     const { agentNamed, remove, effects } = createWorld();
     const limited = limitTool(agentNamed('A', remove), { concurrency: 1 });
