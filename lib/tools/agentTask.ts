@@ -1,11 +1,12 @@
-import { defer, EMPTY, filter, finalize, map, merge, noop, ReplaySubject, startWith, Subject, take, tap } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { concat, defer, EMPTY, filter, finalize, map, merge, noop, Observable, ReplaySubject, startWith } from 'rxjs';
+import { Subject, take, tap } from 'rxjs';
 import { answeredIds, mergeAnswers, pickAnswers, type CallAnswers, type WaitingCall } from '../core/approval.js';
 import { ASKED_CALL } from '../core/askingTool.js';
 import type { Checkpoint, ResumedRun } from '../core/checkpoint.js';
 import type { StreamEvent } from '../core/event.js';
 import type { KnownEvent } from '../core/eventGuards.js';
 import type { InnerPlace } from '../core/innerPlaces.js';
+import type { InnerWork } from '../core/innerWork.js';
 import { isSameJson } from '../core/json/equal.js';
 import { omitUndefined } from '../core/json/json.js';
 import { innermost, laterAnswers, nestedId, withoutWaiting } from '../core/nested.js';
@@ -23,6 +24,7 @@ export class AgentTask {
   /** The inner calls that have begun or ended, or were answered while the run lived. */
   private readonly used = new Set<string>();
   private last: Checkpoint | undefined;
+  private inside: InnerWork;
   /** Whether the run has ended, since its calls wait. */
   private isWaiting = false;
   /** The answers to them that the run has not received yet, and those of them that are cancelled. */
@@ -35,15 +37,17 @@ export class AgentTask {
     private readonly outer: OuterRun,
     private readonly place: InnerPlace,
   ) {
+    this.inside = outer;
     this.last = place.resumed?.checkpoint;
     this.answersLeft = place.resumed?.answers ?? {};
   }
 
-  work<T>(run: () => Observable<T>): Observable<T> {
-    return defer(() => {
-      this.outer.goOn(this.place.task.order);
+  work<T>(inside: InnerWork, run: () => Observable<T>): Observable<T> {
+    this.inside = inside;
+    const mayBegin = new Observable<never>((out) => inside.goOn(this.place.task.order, () => out.complete()));
+    const begun = defer(() => {
       this.isWaiting = false;
-      const endWork = this.outer.begin();
+      const endWork = inside.begin();
       return run().pipe(
         finalize(() => {
           this.control.leave(this);
@@ -51,6 +55,7 @@ export class AgentTask {
         }),
       );
     });
+    return concat(mayBegin, begun);
   }
 
   /** The call waits, unless something else works in it. */
@@ -58,7 +63,7 @@ export class AgentTask {
     this.isWaiting = true;
     this.used.clear();
     this.last = checkpoint;
-    this.outer.suspend(this.own(checkpoint));
+    this.inside.suspend(this.own(checkpoint));
   }
 
   /** Emits when the run goes on: a call for which it waits is answered, or cancelled, while something else works. */

@@ -116,17 +116,17 @@ export function agentTool<A extends AnyAgent, const Name extends string, S exten
     description,
     parameters: parameters ?? promptParameters,
     execute(args, toolContext) {
-      const { outer, idempotencyKey } = toolContext;
+      const { outer, work = outer, idempotencyKey } = toolContext;
       const scope = scopeOf(toolContext);
       const answers = (task?: AgentTask) =>
         defer(() => innerEvents(agent, () => requireSync('prompt', prompt(args as never)), toolContext, task)).pipe(
           concatMap((event) => report(event, agent, name, toolContext, task)),
           catchError((thrown: unknown) => throwError(() => withoutConversation(thrown))),
         );
-      if (!outer || !scope) return answers();
+      if (!outer || !work || !scope) return answers();
       const occurrence = scope.begin(definition, args);
       const task = controlOf(outer).taskOf(idempotencyKey, placesOf(outer).of('agent', name, occurrence));
-      return task.work(() => answers(task)).pipe(repeat({ delay: () => task.goesOn() }), occurrence.follow());
+      return task.work(work, () => answers(task)).pipe(repeat({ delay: () => task.goesOn() }), occurrence.follow());
     },
     ...innerAgentProperty(known && { ...known, name }),
   };

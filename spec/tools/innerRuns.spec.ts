@@ -239,6 +239,68 @@ const rows: Readonly<
     ['removed', 'removed'],
     ['all done', 'B done'],
   ],
+  'a question has the only place of a limit, which an agent at work needs': [
+    ({ agentNamed, confirm }) => {
+      const limited = limitTool(confirm, { concurrency: 1 });
+      const worker = agentNamed('A', { ...limited, name: 'work' });
+      return outerTool((context) => forkJoin([executed(limited, context, {}), executed(worker, context)]));
+    },
+    [],
+    ['to Sure?', 'A done'],
+  ],
+  'an agent that waits has the only place of a limit, which another one needs': [
+    ({ agentNamed, remove }) => {
+      const limited = limitTool(agentNamed('A', remove), { concurrency: 1 });
+      const worker = agentNamed('B', { ...outerTool((context) => executed(limited, context)), name: 'work' });
+      return outerTool((context) => forkJoin([executed(limited, context), executed(worker, context)]));
+    },
+    ['removed', 'removed'],
+    ['A done', 'B done'],
+  ],
+  'a question waits in a tool that keeps the place of a limit, since it works': [
+    ({ agentNamed, pay }) => {
+      const worker = agentNamed('A', pay);
+      const schema = z.object({ text: z.string() });
+      const both = askTool({
+        name: 'both',
+        description: '',
+        parameters: z.object({ of: z.number() }),
+        execute: ({ of }, context) =>
+          forkJoin([context.ask({ message: `${of}?`, schema }), executed(worker, context as Context)]),
+      });
+      const limited = limitTool(both as Tool, { concurrency: 1 });
+      return outerTool((context) => forkJoin([1, 2].map((of) => executed(limited, context, { of }))));
+    },
+    ['pay begins', 'paid', 'pay begins', 'paid'],
+    [
+      [{ text: 'to 1?' }, 'A done'],
+      [{ text: 'to 2?' }, 'A done'],
+    ],
+  ],
+  'a tool runs twice, with other arguments, and so does the agent in it, with the same ones': [
+    ({ agentNamed, remove }) => {
+      const agent = agentNamed('A', remove);
+      const inner = tool({
+        name: 'inner',
+        description: '',
+        execute: (_, context) => executed(agent, context as Context),
+      });
+      return outerTool((context) => forkJoin([1, 2].map((of) => runLast(inner as Tool, context, { of }))));
+    },
+    ['removed', 'removed'],
+    ['A done', 'A done'],
+  ],
+  'two tools run the same agent with the same arguments': [
+    ({ agentNamed, remove }) => {
+      const agent = agentNamed('A', remove);
+      const wrapped = (name: string) =>
+        tool({ name, description: '', execute: (_, context) => executed(agent, context as Context) }) as Tool;
+      const tools = [wrapped('first'), wrapped('second')];
+      return outerTool((context) => forkJoin(tools.map((inner) => runLast(inner, context))));
+    },
+    ['removed', 'removed'],
+    ['A done', 'A done'],
+  ],
 };
 
 /** Fails so many times. */
