@@ -464,6 +464,7 @@ describe('the inner runs of a call', () => {
     for (const [given, effects] of [
       [{ answers: { decisions: { [id]: { approve: true } } } }, ['removed']],
       [{ cancel: id }, []],
+      [{ stop: true }, []],
     ] as const) {
       const world = createWorld();
       const [all] = make(world);
@@ -473,9 +474,10 @@ describe('the inner runs of a call', () => {
       );
       const agent = createAgent({ model, tools: [{ ...all, name: 'all' } as Tool, long], toolConcurrency: 2 });
       const late = <T>(value: T | undefined) => concat(timer(100).pipe(concatMap(() => (value ? [value] : []))), NEVER);
-      const { cancel, answers } = { cancel: undefined, answers: undefined, ...given };
-      const result = only(() => agent.run('Hi', { answers: late(answers), cancel: late(cancel), patience: 50 }));
-      expect([given, result.finishReason, result.waiting]).toEqual([given, 'stop', undefined]);
+      const { cancel, answers, stop } = { cancel: undefined, answers: undefined, stop: undefined, ...given };
+      const notifiers = { answers: late(answers), cancel: late(cancel), stop: late(stop) };
+      const result = only(() => agent.run('Hi', { ...notifiers, patience: 50 }));
+      expect([given, result.finishReason, result.waiting]).toEqual([given, stop ? 'stopped' : 'stop', undefined]);
       expect(world.effects.filter((effect) => effect === 'removed')).toEqual(effects);
     }
   });

@@ -106,10 +106,11 @@ export class CallRound implements CallObserver, DecisionObserver {
   veto(): void {
     this.isVetoed = true;
     const undecided = [...this.waiting.keys()].flatMap((id) => this.undecided(id) ?? []);
+    const late = [...this.lateDecisions].map((id) => this.decisions.get(id));
     // Before the running calls are cancelled: the last of them ends the round.
     for (const call of undecided) this.emit(unfinishedResult(call, 'not_executed'));
     for (const call of this.suspended.values()) this.emit(unfinishedResult(call, 'cancelled'));
-    for (const open of this.openCalls()) open.cancel();
+    for (const open of [...late, ...this.openCalls()]) open?.cancel();
   }
 
   unsubscribe(): void {
