@@ -59,8 +59,8 @@ const createNamedShapes = (): readonly (readonly [name: string, characters: stri
   [`[Aa]uthorization${colon}(?:[A-Za-z]{3,12} )?(?=[\\w.~+/=-]{0,64}\\d)`, '[\\w.~+/=-]', 16],
 ];
 
-/** Telegram "Bot API". */
-const botToken = '\\d{8,10}:AA[\\w-]{33}(?![\\w-])';
+/** Telegram "Bot API": its URLs have it after `bot`. */
+const botToken = '(?:bot)?\\d{8,10}:AA[\\w-]{33}(?![\\w-])';
 
 /** Discord "Bot authorization header" (an id of digits in Base64), Twilio "API keys", and an account with its token. */
 const bareKey =

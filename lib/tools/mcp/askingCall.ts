@@ -156,15 +156,10 @@ export function within<T>(limit = Infinity, outer?: OuterRun, restarts = false):
     defer(() => {
       const exceeded = new Subject<never>();
       const clock = new ToolCancellation();
-      const start = () => clock.limit(limit, () => exceeded.error(new TimeoutError('tool', limit)));
-      start();
+      clock.limit(limit, () => exceeded.error(new TimeoutError('tool', limit)));
       outer?.clocks.add(clock);
       return source.pipe(
-        tap(() => {
-          if (!restarts) return;
-          clock.pause();
-          start();
-        }),
+        tap(() => restarts && clock.restart()),
         takeUntil(exceeded),
         finalize(() => {
           clock.release();
