@@ -60,7 +60,7 @@ const createNamedShapes = (): readonly (readonly [name: string, characters: stri
 ];
 
 /** Telegram "Bot API": its URLs have it after `bot`. */
-const botToken = '(?:bot)?\\d{8,10}:AA[\\w-]{33}(?![\\w-])';
+const botToken = '\\d{8,10}:AA[\\w-]{33}(?![\\w-])';
 
 /** Discord "Bot authorization header" (an id of digits in Base64), Twilio "API keys", and an account with its token. */
 const bareKey =
@@ -76,7 +76,7 @@ const beginningsOf = (list: typeof shapes) => list.map(([some]) => some).join('|
 const createPattern = () => {
   const all = [...shapes, ...plainShapes, ...dottedShapes].map(([beginnings, rest]) => `(?:${beginnings})${rest}`);
   const pem = `-----BEGIN ${keyName}${keyLines}*?(?:-----END ${keyName}|(?!${keyLines}))`;
-  return new RegExp(`\\b(?:${[...all, botToken].join('|')})|${pem}`, 'y');
+  return new RegExp(`(?:\\b|(?<=\\bbot))(?:${[...all, botToken].join('|')})|${pem}`, 'y');
 };
 const namedShapes = /* @__PURE__ */ createNamedShapes();
 const createNamedPatterns = () =>
