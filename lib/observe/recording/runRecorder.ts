@@ -208,7 +208,7 @@ function deltaField(value: StreamEvent): DeltasEntry['field'] | undefined {
   }
 }
 
-const sameFields = ['type', 'index', 'id', 'name'] as const;
+const sameFields = ['type', 'index', 'id', 'name', 'preview'] as const;
 
 const isSameDelta = (a: StreamEvent, b: StreamEvent): boolean =>
   sameFields.every((field) => Reflect.get(a, field) === Reflect.get(b, field));
