@@ -1,6 +1,6 @@
 import type { ObservableInput } from 'rxjs';
-import { isRecord, type JsonObject, type JsonSchema, type JsonValue } from './json/json.js';
-import type { Message } from './message.js';
+import { isRecord, omitUndefined, type JsonObject, type JsonSchema, type JsonValue } from './json/json.js';
+import { denialText, type Message, type ToolCallPart, type ToolResultPart } from './message.js';
 
 /**
  * The decision about a call that needs an approval. `arguments` replaces the arguments: they are validated again, and
@@ -91,6 +91,25 @@ export type AllAnswers = { readonly [Kind in keyof CallAnswers]-?: NonNullable<C
 
 export const hasAnswer = (answers: CallAnswers = {}, id: string): boolean =>
   kinds.some((kind) => Object.hasOwn(answers[kind] ?? {}, id));
+
+/** The arguments that a person has given instead of those of the model. */
+export const editedBy = (decision: Decision | undefined): JsonObject | undefined =>
+  decision?.approve ? decision.arguments : undefined;
+
+/** The result of a call that was answered; undefined if it was approved, or has no answer. */
+export function answeredResult(
+  { results = {}, decisions = {}, errors = {} }: CallAnswers,
+  { id, name }: Pick<ToolCallPart, 'id' | 'name'>,
+): ToolResultPart | undefined {
+  const part = { type: 'toolResult', id, name } as const;
+  if (Object.hasOwn(results, id)) return { ...part, result: results[id] ?? null };
+  const error: unknown = Object.hasOwn(errors, id) ? errors[id] : undefined;
+  if (typeof error === 'string') return { ...part, error, code: 'failed' };
+  const decision = Object.hasOwn(decisions, id) ? decisions[id] : undefined;
+  if (!isDecision(decision) || decision.approve) return undefined;
+  const { reason } = decision;
+  return { ...part, error: denialText(reason), code: 'denied', ...omitUndefined({ reason }) };
+}
 
 export const pickAnswers = (answers: CallAnswers, has: (id: string) => boolean): CallAnswers =>
   mapAnswers(answers, (id) => (has(id) ? id : undefined));

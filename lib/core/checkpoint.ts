@@ -91,7 +91,7 @@ export interface OpenCalls {
   readonly waiting: readonly WaitingCall[];
   /** The arguments that a person has given to calls without a result, by the ids of the calls. Absent if none. */
   readonly edited?: Readonly<Record<string, JsonObject>>;
-  /** The ids of the calls in `nested` whose tools needed an approval when they began. Absent if none. */
+  /** The ids of the calls without a result about which nobody is asked any more. Absent if none. */
   readonly approved?: readonly string[];
   /** The inner runs of calls without a result (`agentTool`, `askTool`), by their ids. Absent if there are none. */
   readonly nested?: Readonly<Record<string, Checkpoint>>;

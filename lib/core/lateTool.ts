@@ -1,7 +1,18 @@
 /** A property, because wrappers copy those. */
 const late: unique symbol = Symbol.for('rivulet.late');
 
-/** Marks a tool whose calls begin when the response is complete, also with `eager`: it may be cut before. */
-export const markLate = <T extends object>(tool: T): T => ({ ...tool, [late]: true });
+type LateTool = object & { readonly [late]?: (idempotencyKey: string) => Error | undefined };
 
-export const isLate = (tool: (object & { readonly [late]?: true }) | undefined): boolean => tool?.[late] ?? false;
+const noRefusal = () => undefined;
+
+/** Marks a tool whose calls begin when the response is complete, also with `eager`: it may be cut before. */
+export const markLate = <T extends LateTool>(tool: T, refusal = tool[late] ?? noRefusal): T => ({
+  ...tool,
+  [late]: refusal,
+});
+
+export const isLate = (tool: LateTool = {}): boolean => tool[late] !== undefined;
+
+/** Why a call does not begin, whatever a person says: nobody is asked about it. Undefined: it may begin. */
+export const refusalOf = (tool: LateTool = {}, idempotencyKey: () => string): Error | undefined =>
+  tool[late]?.(idempotencyKey());

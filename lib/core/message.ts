@@ -113,6 +113,9 @@ export const toolErrorTexts = {
   denied: 'The user denied the call.',
 } as const satisfies Partial<Record<ToolErrorCode, string>>;
 
+export const denialText = (reason: string | undefined): string =>
+  reason === undefined ? toolErrorTexts.denied : `${toolErrorTexts.denied} Reason: ${reason}`;
+
 /** What the model reads before the result of a call whose arguments a person has changed. */
 export const editedArgumentsNote = ({ arguments: args }: Pick<ToolResultPart, 'arguments'>): string =>
   args ? `The user changed the arguments to ${JSON.stringify(args)}.\n` : '';

@@ -96,11 +96,13 @@ export function waitingInside(nested: Iterable<readonly [id: string, checkpoint:
   return callRuns(nested).flatMap(([id, { open }]) => (open?.waiting ?? []).map((call) => asOuterCall(id, call)));
 }
 
-/** As if these calls, of all depths, had not been announced: they ask again. */
+/** As if these calls, of all depths, had not been announced, nor approved: they ask again. */
 export function withoutWaiting(checkpoint: Checkpoint, ids: ReadonlySet<string>, path = ''): Checkpoint {
-  const without = ({ waiting, nested, ...turn }: OpenCalls): OpenCalls => ({
+  const without = ({ waiting, approved, nested, ...turn }: OpenCalls): OpenCalls => ({
     ...turn,
     waiting: waiting.filter(({ id }) => !ids.has(path + id)),
+    // What is inside of an approved call continues.
+    ...(approved && { approved: approved.filter((id) => !ids.has(path + id) || Object.hasOwn(nested ?? {}, id)) }),
     ...(nested && {
       nested: Object.fromEntries(
         Object.entries(nested).map(([id, run]) => [id, withoutWaiting(run, ids, nestedId(path + id, ''))]),

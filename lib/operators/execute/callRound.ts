@@ -1,12 +1,14 @@
 import { EMPTY } from 'rxjs';
-import type { WaitingCall } from '../../core/approval.js';
+import { editedBy, type WaitingCall } from '../../core/approval.js';
 import type { Checkpoint, ResumedTurn } from '../../core/checkpoint.js';
-import type { ToolWaitingEvent } from '../../core/event.js';
-import type { JsonObject } from '../../core/json/json.js';
+import type { ToolResultEvent, ToolWaitingEvent } from '../../core/event.js';
+import { omitUndefined, type JsonObject } from '../../core/json/json.js';
+import { refusalOf } from '../../core/lateTool.js';
 import { unfinishedResult, type ToolCallPart, type ToolResultPart } from '../../core/message.js';
 import type { Tool } from '../../core/tool.js';
 import { mayWait, OpenDecision, type DecisionObserver } from './openDecision.js';
-import { RunningCall, type CallObserver, type CallSettings, type RunningCallEvent } from './runningCall.js';
+import { keyOf, RunningCall, type CallObserver, type CallSettings, type RunningCallEvent } from './runningCall.js';
+import { failedResult } from './toolFailure.js';
 
 export interface RoundSettings extends CallSettings {
   readonly concurrency: number;
@@ -20,7 +22,7 @@ export interface RoundObserver {
   roundEnded(round: CallRound): void;
 }
 
-/** Whether a tool cannot have begun the inner run of its call: nobody has approved that it executes the call. */
+/** Whether a tool is not the one that has begun its call: nobody has approved that it executes the call. */
 const isReplaced = (tool: Tool, isApproved: boolean): boolean =>
   !tool.execute || (Boolean(tool.needsApproval) && !isApproved);
 
@@ -30,7 +32,7 @@ export class CallRound implements CallObserver, DecisionObserver {
   readonly waiting: Map<string, WaitingCall>;
   /** Inner runs of the calls without a result, by the ids of the calls. */
   readonly nested: Map<string, Checkpoint>;
-  /** The calls whose tools needed an approval when they began. */
+  /** The calls without a result that were approved, or needed no approval. */
   readonly approvedCalls: Set<string>;
   private readonly suspended = new Map<string, ToolCallPart>();
   private readonly begun: Set<string>;
@@ -68,15 +70,16 @@ export class CallRound implements CallObserver, DecisionObserver {
   begin(call: ToolCallPart): void {
     if (this.isClosed || this.begun.has(call.id)) return;
     this.begun.add(call.id);
-    if (this.cancelled.has(call.id)) {
-      this.emit(unfinishedResult(call, 'cancelled'));
+    const { settings, nested, approvedCalls } = this;
+    const tool = settings.tools.get(call.name);
+    if (tool && isReplaced(tool, approvedCalls.has(call.id))) this.forget(call.id);
+    const refusal = nested.has(call.id) ? undefined : refusalOf(tool, () => keyOf(call, settings));
+    if (refusal || this.cancelled.has(call.id)) {
+      this.emit(refusal ? this.refused(call, refusal) : unfinishedResult(call, 'cancelled'));
       return;
     }
-    const tool = this.settings.tools.get(call.name);
-    // The tool that had begun was replaced.
-    if (tool && isReplaced(tool, this.approvedCalls.has(call.id))) this.nested.delete(call.id);
-    // Any other call with an inner run was approved before.
-    if (tool && !this.isVetoed && !this.nested.has(call.id) && mayWait(tool, call, this.resumed)) {
+    const isApproved = nested.has(call.id) || approvedCalls.has(call.id);
+    if (tool && !this.isVetoed && !isApproved && mayWait(tool, call, this.resumed)) {
       this.decide(call, tool);
     } else {
       this.queue.push(call);
@@ -128,7 +131,7 @@ export class CallRound implements CallObserver, DecisionObserver {
     switch (event.type) {
       case 'toolResult':
         this.waiting.delete(event.id);
-        this.nested.delete(event.id);
+        this.forget(event.id);
         this.edited.delete(event.id);
         this.suspended.delete(event.id);
         this.results.set(event.id, event);
@@ -194,6 +197,16 @@ export class CallRound implements CallObserver, DecisionObserver {
     this.decisions.delete(id);
     this.lateDecisions.delete(id);
     this.startQueued();
+  }
+
+  private refused(call: ToolCallPart, refusal: Error): ToolResultEvent {
+    const edited = editedBy(this.resumed?.decisions.get(call.id)) ?? this.edited.get(call.id);
+    return { ...failedResult(call, refusal), ...omitUndefined({ arguments: edited }) };
+  }
+
+  private forget(id: string): void {
+    this.nested.delete(id);
+    this.approvedCalls.delete(id);
   }
 
   private openCalls(): readonly (RunningCall | OpenDecision)[] {

@@ -7,7 +7,7 @@ import type { ToolResultEvent, ToolWaitingEvent } from '../../core/event.js';
 import { isolateTeardown, subscribeIsolated } from '../../core/ignoreTeardownErrors.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { toJson } from '../../core/json/toJson.js';
-import { toolErrorTexts, type Message, type ToolCallPart } from '../../core/message.js';
+import { denialText, type Message, type ToolCallPart } from '../../core/message.js';
 import { reportErrorsOf } from '../../core/reportUnhandled.js';
 import { after } from '../../core/timeLimit.js';
 import type { ApprovalContext, Tool } from '../../core/tool.js';
@@ -177,13 +177,7 @@ function requireDecision(value: unknown): Decision {
   throw new TypeError('approve() must return { approve: true } or { approve: false }.');
 }
 
-const denial = (reason: string | undefined) =>
-  new ToolFailure(
-    'denied',
-    reason === undefined ? toolErrorTexts.denied : `${toolErrorTexts.denied} Reason: ${reason}`,
-    undefined,
-    reason,
-  );
+const denial = (reason: string | undefined) => new ToolFailure('denied', denialText(reason), undefined, reason);
 
 const approvedCall = (edited: JsonObject | undefined): ApprovedCall =>
   edited ? { type: 'approvedCall', edited: toJson(edited) as JsonObject } : { type: 'approvedCall' };

@@ -105,8 +105,8 @@ export class RunningCall implements ExecutionObserver {
 
   private executeWith(tool: Tool, args: unknown): unknown {
     const { call, sent, observer, execution, nested: outer } = this;
-    const { messages, context, idempotencyPrefix } = this.settings;
-    const idempotencyKey = `${idempotencyPrefix}${call.id}.${contentOf(sent)}`;
+    const { messages, context } = this.settings;
+    const idempotencyKey = keyOf(sent, this.settings);
     if (!execution.isOpen()) return undefined; // the call has ended while its arguments were validated
     if (!outer.resumed) observer.emit({ type: 'toolStart', id: call.id, name: call.name, arguments: call.arguments });
     if (!execution.isOpen()) return undefined; // the handler of the event has ended it
@@ -115,7 +115,8 @@ export class RunningCall implements ExecutionObserver {
 }
 
 /** After a `retract`, another call may have the same id. The arguments of a person do not make another call of it. */
-const contentOf = ({ name, arguments: args }: ToolCallPart): string => hash(canonicalJson([name, args]));
+export const keyOf = ({ id, name, arguments: args }: ToolCallPart, { idempotencyPrefix }: CallSettings): string =>
+  `${idempotencyPrefix}${id}.${hash(canonicalJson([name, args]))}`;
 
 /** The model has the other tools, too: each of thousands of calls would be answered with all names. */
 const MAX_NAMES = 50;

@@ -233,8 +233,7 @@ function openCalls({ reason, rawReason, usage }: FinishChunk, round: CallRound, 
   const finish = { reason, ...omitUndefined({ rawReason, usage }) };
   const nested = round.nested.size > 0 ? { nested: Object.fromEntries(round.nested) } : {};
   const edited = round.edited.size > 0 ? { edited: Object.fromEntries(round.edited) } : {};
-  const begun = [...round.approvedCalls].filter((id) => round.nested.has(id));
-  const approved = begun.length > 0 ? { approved: begun } : {};
+  const approved = round.approvedCalls.size > 0 ? { approved: [...round.approvedCalls] } : {};
   return {
     type: 'openCalls',
     waits,

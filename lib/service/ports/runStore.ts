@@ -55,8 +55,8 @@ export interface RunRecord {
   /** Those of `answers` that calls of the later `checkpoint` have not received yet. Absent if there are none. */
   readonly answersLeft?: CallAnswers | undefined;
   /**
-   * The idempotency keys of the calls of `atMostOnce` tools that have begun in this run. With `checkpoints`, a key is
-   * written before its call is executed.
+   * The idempotency keys of the calls of `atMostOnce` tools that have begun in this run, and in those that it resumes.
+   * With `checkpoints`, a key is written before its call is executed.
    */
   readonly begun?: readonly string[] | undefined;
   /** The position of the last message of the log that the run has taken, up to its checkpoint. Default: none. */

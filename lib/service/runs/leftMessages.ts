@@ -1,5 +1,6 @@
-import { answeredIds, type CallAnswers } from '../../core/approval.js';
+import { answeredResult, editedBy, hasAnswer, type CallAnswers } from '../../core/approval.js';
 import type { Checkpoint } from '../../core/checkpoint.js';
+import { omitUndefined } from '../../core/json/json.js';
 import { toolCallsOf, unfinishedResult, userMessage, type Message, type ToolResultPart } from '../../core/message.js';
 
 export const unknownText =
@@ -7,22 +8,25 @@ export const unknownText =
   'executed again. Check what it has done before you call the tool again.';
 
 /**
- * The messages of a run that nobody continues from its checkpoint. What ran keeps its result, and nobody knows that of
- * what was answered.
+ * The messages of a run that nobody continues from its checkpoint. What ran keeps its result, and what was answered its
+ * answer. Nobody knows the result of a call that was approved.
  */
 export function leftMessages({ emitted, open }: Checkpoint, answers: CallAnswers = {}): readonly Message[] {
   const { messages } = emitted;
   if (!open) return messages;
   const results = new Map(open.results.map((result) => [result.id, result]));
-  const answered = new Set(answeredIds(answers));
-  const waiting = new Set(open.waiting.flatMap(({ id }) => (answered.has(id) ? [] : [id])));
+  const edited = new Map(Object.entries(open.edited ?? {}));
+  const decisions = new Map(Object.entries(answers.decisions ?? {}));
+  const waiting = new Set(open.waiting.flatMap(({ id }) => (hasAnswer(answers, id) ? [] : [id])));
   const parts = messages
     .slice(-1)
     .flatMap(toolCallsOf)
-    .map(({ id, name }): ToolResultPart => {
-      const cancelled = waiting.has(id) ? unfinishedResult({ id, name }, 'cancelled') : undefined;
-      const unknown = { type: 'toolResult', id, name, error: unknownText, code: 'outcome_unknown' } as const;
-      return results.get(id) ?? cancelled ?? unknown;
+    .map((call): ToolResultPart => {
+      const { id, name } = call;
+      const ended = results.get(id) ?? answeredResult(answers, call);
+      if (ended || waiting.has(id)) return ended ?? unfinishedResult(call, 'cancelled');
+      const given = omitUndefined({ arguments: editedBy(decisions.get(id)) ?? edited.get(id) });
+      return { type: 'toolResult', id, name, error: unknownText, code: 'outcome_unknown', ...given };
     });
   return parts.length > 0 ? [...messages, userMessage(parts)] : messages;
 }

@@ -19,6 +19,7 @@ export function onceOnly(
   recordBegun: (keys: readonly string[]) => Observable<never>,
 ): WrapTurn {
   const keys = new Set(begunKeys);
+  const refusal = (key: string) => (keys.has(key) ? new ToolFailure('outcome_unknown', unknownText) : undefined);
   const tools = new Map<Tool, Tool>();
   const wrap = (tool: Tool): Tool => {
     const known = tools.get(tool) ?? wrapOnce(tool);
@@ -36,14 +37,15 @@ export function onceOnly(
     const execute: Tool['execute'] = (args, context) =>
       defer(() => {
         const { idempotencyKey: key, outer } = context;
-        if (keys.has(key)) {
+        const refused = refusal(key);
+        if (refused) {
           if (outer && asksPerson(outer)) return runTool(wrapped, args, context);
-          throw new ToolFailure('outcome_unknown', unknownText);
+          throw refused;
         }
         keys.add(key); // before the write: another call may begin meanwhile
         return concat(recordBegun([...keys]).pipe(catchError(notBegun)), runTool(wrapped, args, context));
       });
-    return markLate({ ...tool, execute });
+    return markLate({ ...tool, execute }, refusal);
   };
   const wrapTurn: WrapTurn = (turn) => (state, context) => turn(state, { ...context, tools: context.tools.map(wrap) });
   return wrapTurn;

@@ -170,7 +170,7 @@ const resume = <C>(kernel: Kernel<C>, request: ResumeRequest, opening: Opening<C
   return kernel.access.find(request.resume, owner).pipe(
     concatMap((waiting) => {
       if (!waiting) throw new RunNotFoundError();
-      const { state, checkpoint, input, inner, resumedBy } = waiting.record;
+      const { state, checkpoint, begun, input, inner, resumedBy } = waiting.record;
       if (resumedBy === id) return joinNext;
       if (state !== 'waiting' || !checkpoint) throw notNow(kernel, request.answers, waiting);
       if (waitsInMemory(waiting.record))
@@ -178,7 +178,7 @@ const resume = <C>(kernel: Kernel<C>, request: ResumeRequest, opening: Opening<C
       const shown = { shown: checkpoint.emitted.messages.length, shownUsage: checkpoint.state.usage };
       const { resume: resumes, answers } = request;
       const open = inner?.filter((step) => Object.hasOwn(checkpoint.open?.nested ?? {}, step.id));
-      const record = { id, owner, input, ...shown, checkpoint, answers, resumes, inner: open };
+      const record = { id, owner, input, ...shown, checkpoint, begun, answers, resumes, inner: open };
       const resumed = defer(() => launch(kernel, planResumption(kernel, record, client), opening));
       const checked = opening.isStopped ? resumed : checkAnswers(kernel, owner, checkpoint, answers, resumed);
       return checked.pipe(tap(() => opening.onUsed?.()));

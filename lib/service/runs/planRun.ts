@@ -128,12 +128,14 @@ const changeWaiting = (
   });
 
 type Access = Pick<RunAccess<never>, 'update'>;
-type Taker = Pick<RunRecord, 'id' | 'owner' | 'checkpoint'>;
+type Taker = Pick<RunRecord, 'id' | 'owner' | 'checkpoint' | 'begun'>;
 
 /** Takes the checkpoint of a run that waits. If several requests do this, in any process, only one succeeds. */
 export const takeCheckpoint = (access: Access, waitingId: string, { id, owner }: Taker): Observable<never> =>
   changeWaiting(access, waitingId, owner, ({ state, resumedBy }) =>
-    state === 'waiting' || resumedBy === id ? { state: 'ended', checkpoint: undefined, resumedBy: id } : undefined,
+    state === 'waiting' || resumedBy === id
+      ? { state: 'ended', checkpoint: undefined, begun: undefined, resumedBy: id }
+      : undefined,
   ).pipe(
     map((isUsed) => {
       if (!isUsed) throw notWaiting();
@@ -145,10 +147,10 @@ export const takeCheckpoint = (access: Access, waitingId: string, { id, owner }:
 export const returnCheckpoint = (
   access: Access,
   waitingId: string,
-  { id, owner, checkpoint }: Taker,
+  { id, owner, checkpoint, begun }: Taker,
 ): Observable<never> =>
   changeWaiting(access, waitingId, owner, ({ resumedBy }) =>
-    resumedBy === id ? { state: 'waiting', checkpoint, resumedBy: undefined } : undefined,
+    resumedBy === id ? { state: 'waiting', checkpoint, begun, resumedBy: undefined } : undefined,
   ).pipe(ignoreElements());
 
 /** The error for an answer to a run that does not wait. */

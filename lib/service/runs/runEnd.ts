@@ -122,7 +122,6 @@ export const progress = { answers: undefined, history: undefined, failures: unde
 const atEnd = () => ({
   ...progress,
   answersLeft: undefined,
-  begun: undefined,
   taken: undefined,
   executor: undefined,
   updated: asyncScheduler.now(),
@@ -132,6 +131,7 @@ const atEnd = () => ({
 export const changeAtEnd = ({ checkpoint, ...result }: RunResult, plan: EndOfRun): Partial<RunRecord> => ({
   state: checkpoint ? 'waiting' : 'ended',
   ...atEnd(),
+  ...(checkpoint ? {} : { begun: undefined }), // the calls of a run that waits have no result yet
   checkpoint,
   result,
   ...(plan.inner ? { inner: plan.inner() } : {}),
@@ -146,6 +146,7 @@ const changeAtFailure = (
 ): Partial<RunRecord> => ({
   state: 'ended',
   ...atEnd(),
+  begun: undefined,
   checkpoint: undefined,
   failure: {
     messages:

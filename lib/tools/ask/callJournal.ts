@@ -1,16 +1,10 @@
-import {
-  answeredIds,
-  isDecision,
-  MAX_ANSWERS,
-  type CallAnswers,
-  type Question,
-  type WaitingCall,
-} from '../../core/approval.js';
+import { answeredIds, answeredResult, MAX_ANSWERS } from '../../core/approval.js';
+import type { CallAnswers, Question, WaitingCall } from '../../core/approval.js';
 import { ASKED_CALL } from '../../core/askingTool.js';
 import type { Checkpoint } from '../../core/checkpoint.js';
 import { startState, type RunEvent, type TurnMessageEvent } from '../../core/event.js';
 import { finiteNumber, objectOrEmpty, type JsonObject, type JsonValue } from '../../core/json/json.js';
-import { modelMessage, toolCallsOf, toolErrorTexts, unfinishedResult, userMessage } from '../../core/message.js';
+import { modelMessage, toolCallsOf, unfinishedResult, userMessage } from '../../core/message.js';
 import type { Message, ToolCallPart, ToolResultPart } from '../../core/message.js';
 import type { InnerPlace } from '../../core/innerPlaces.js';
 import { readCheckpoint } from '../../core/readCheckpoint.js';
@@ -50,7 +44,7 @@ export class CallJournal {
   add(given: CallAnswers): readonly string[] {
     const { answers, waiting } = this;
     return answeredIds(given).filter((id) => {
-      const answer = answerIn(given, id);
+      const answer = answeredResult(given, { id, name: NAME });
       if (!answer || answers.has(id) || (!waiting.has(id) && answers.size >= MAX_ANSWERS)) return false;
       answers.set(id, answer);
       return true;
@@ -102,18 +96,6 @@ export class CallJournal {
     this.messages.push(message);
     return { type: 'message', message };
   }
-}
-
-function answerIn({ results = {}, decisions = {}, errors = {} }: CallAnswers, id: string): ToolResultPart | undefined {
-  const part = { type: 'toolResult', id, name: NAME } as const;
-  if (Object.hasOwn(results, id)) return { ...part, result: results[id] ?? null };
-  const error: unknown = Object.hasOwn(errors, id) ? errors[id] : undefined;
-  if (typeof error === 'string') return { ...part, error, code: 'failed' };
-  const decision = Object.hasOwn(decisions, id) ? decisions[id] : undefined;
-  if (!isDecision(decision) || decision.approve) return undefined;
-  const { reason } = decision;
-  if (reason === undefined) return { ...part, error: toolErrorTexts.denied, code: 'denied' };
-  return { ...part, error: `${toolErrorTexts.denied} Reason: ${reason}`, code: 'denied', reason };
 }
 
 export const unanswered = (id: string, otherwise: JsonValue | undefined): ToolResultPart =>
