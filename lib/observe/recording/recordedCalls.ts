@@ -62,6 +62,7 @@ export function callsOf(run: RecordedRun): readonly RecordedCall[] {
     calls.push(call);
     open.set(id, call);
   };
+  let previous: KnownEvent['type'] | undefined;
   // A call whose inner run is resumed has no start.
   for (const id of Object.keys(run.start.checkpoint?.open?.nested ?? {})) begin(id, run.steps[0]);
   for (const step of run.steps) {
@@ -71,6 +72,13 @@ export function callsOf(run: RecordedRun): readonly RecordedCall[] {
     const call = 'id' in event ? open.get(event.id) : undefined;
     const output = call && outputOf(event);
     if (output) call.outputs.push({ step, output });
+    if (call && event.type === 'nested') {
+      open.delete(event.id); // the last one has changed last
+      open.set(event.id, call);
+    }
+    if (event.type === 'checkpoint' && !changesRound.has(previous))
+      [...open.values()].at(-1)?.outputs.push({ step, output: { type: 'checkpoint' } });
+    previous = event.type;
     if (event.type !== 'toolResult' || !call) continue;
     open.delete(event.id);
     call.isOpen = output === undefined;
@@ -78,6 +86,9 @@ export function callsOf(run: RecordedRun): readonly RecordedCall[] {
   suspend(run, open);
   return calls;
 }
+
+/** After each of these, a run has a checkpoint. Any other one is of a run inside a call. */
+const changesRound: ReadonlySet<unknown> = new Set(['message', 'toolWaiting', 'toolResult']);
 
 function outputOf(event: KnownEvent): CallOutput | undefined {
   switch (event.type) {
@@ -95,12 +106,13 @@ function outputOf(event: KnownEvent): CallOutput | undefined {
   }
 }
 
-/** The call waits after the last event of its agent. */
+/** The call waits after the last event of its agent, which is its checkpoint if the run has some. */
 function suspend(run: RecordedRun, open: ReadonlyMap<string, OpenCall>): void {
   const waiting = groupByKey(waitingAtEnd(run), ({ path }) => path?.[0]);
   for (const call of open.values()) {
     const inner = waiting.get(call.id)?.map(asInnerCall);
-    const step = call.outputs.at(-1)?.step ?? call.start;
+    const { step = call.start, output } = call.outputs.at(-1) ?? {};
+    if (inner && output?.type === 'checkpoint') call.outputs.pop();
     if (inner) call.outputs.push({ step, output: { type: 'toolSuspended', waiting: inner } });
   }
 }

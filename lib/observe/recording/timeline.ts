@@ -60,9 +60,9 @@ export function playMoments<T>(cause: Step, moments: readonly Moment<T>[], clock
     const { speed, scheduler } = clock;
     if (speed === Infinity) return from(moments.map(({ value }) => value));
     const waitFor = clock.waitFrom(cause);
-    return from(groupMoments(moments)).pipe(
+    return from(groupMoments(cause, moments)).pipe(
       concatMap(({ first, values }) => {
-        const wait = waitFor(first);
+        const wait = first === cause ? 0 : waitFor(first);
         return wait <= 0 ? from(values) : timer(wait, scheduler).pipe(concatMap(() => from(values)));
       }),
     );
@@ -77,12 +77,13 @@ interface Group<T> {
   readonly values: T[];
 }
 
-function groupMoments<T>(moments: readonly Moment<T>[]): readonly Group<T>[] {
-  const groups: Group<T>[] = [];
-  let last: Step | undefined;
+/** What directly follows its cause, or another moment, is emitted at once: nothing can happen in between. */
+function groupMoments<T>(cause: Step, moments: readonly Moment<T>[]): readonly Group<T>[] {
+  const groups: Group<T>[] = [{ first: cause, values: [] }];
+  let last = cause;
   for (const { step, value } of moments) {
     const group = groups.at(-1);
-    if (group && step.at === last?.at && step.position === last.position + 1) group.values.push(value);
+    if (group && step.at === last.at && step.position === last.position + 1) group.values.push(value);
     else groups.push({ first: step, values: [value] });
     last = step;
   }

@@ -44,13 +44,16 @@ function separateSources(run: RecordedRun): RecordedRun {
   const steps = run.steps.map((step): RecordedStep => {
     const source = sourceOf(step);
     if (source !== undefined) {
-      if (previous?.at === step.at && previous.source !== source) delay += 1;
+      if (previous?.at === step.at && previous.source !== source && !isStart(step)) delay += 1;
       previous = { at: step.at, source };
     }
     return delay === 0 ? step : { ...step, at: step.at + delay };
   });
   return { ...run, steps };
 }
+
+/** The run itself starts a call. What the call emits directly afterwards is not separated from its start. */
+const isStart = ({ entry }: RecordedStep): boolean => 'value' in entry && entry.value.type === 'toolStart';
 
 function sourceOf({ entry }: RecordedStep): string | undefined {
   switch (entry.type) {
@@ -62,7 +65,7 @@ function sourceOf({ entry }: RecordedStep): string | undefined {
       return entry.type;
     case 'event': {
       const event = asKnownEvent(entry.value);
-      const isOutput = ['toolProgress', 'toolUsage', 'nested', 'toolResult'].includes(event.type);
+      const isOutput = ['toolStart', 'toolProgress', 'toolUsage', 'nested', 'toolResult'].includes(event.type);
       return isOutput && 'id' in event ? `call ${event.id}` : undefined;
     }
     default:
