@@ -82,7 +82,7 @@ class PlayedCall {
     }
   }
 
-  /** The time of a person does not count for the limits of the call. A question is in the checkpoint before it waits. */
+  /** The time of a person does not count for the limits. A question is in the checkpoint before the call waits. */
   private playNested(event: RunEvent, outer: OuterRun): void {
     outer.emit(event);
     const known = innermost(event);

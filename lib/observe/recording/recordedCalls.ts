@@ -63,12 +63,18 @@ export function callsOf(run: RecordedRun): readonly RecordedCall[] {
     open.set(id, call);
   };
   let previous: KnownEvent['type'] | undefined;
-  // A call whose inner run is resumed has no start.
-  for (const id of Object.keys(run.start.checkpoint?.open?.nested ?? {})) begin(id, run.steps[0]);
+  // A call whose inner run is resumed has no start: it begins with the run, or when another one has ended.
+  let [freed] = run.steps;
+  const { toolConcurrency = 1 } = run.agent ?? {};
+  const resumed = Object.keys(run.start.checkpoint?.open?.nested ?? {});
+  for (const id of resumed.splice(0, toolConcurrency === 'unlimited' ? Infinity : toolConcurrency)) begin(id, freed);
+  const later = new Set(resumed);
   for (const step of run.steps) {
     if (!isEvent(step.entry)) continue;
     const event = asKnownEvent(step.entry.value);
     if (event.type === 'toolStart') begin(event.id, step);
+    if ('id' in event && later.delete(event.id)) begin(event.id, freed);
+    if (event.type === 'toolResult') freed = step;
     const call = 'id' in event ? open.get(event.id) : undefined;
     const output = call && outputOf(event);
     if (output) call.outputs.push({ step, output });
@@ -83,6 +89,7 @@ export function callsOf(run: RecordedRun): readonly RecordedCall[] {
     open.delete(event.id);
     call.isOpen = output === undefined;
   }
+  for (const id of later) begin(id, freed);
   suspend(run, open);
   return calls;
 }
@@ -236,8 +243,9 @@ export function toolsOf(run: RecordedRun): readonly RecordedTool[] {
   return [...definitions.values()].map((definition): RecordedTool => {
     const { name } = definition;
     const own = waitingByName.get(name) ?? [];
-    // Details are of an approval. Without them, a call that nobody answered looks the same with or without `execute`.
-    const isOpen = own.every(({ id, details }) => !details && waitedOn.has(id));
+    // Details are of an approval. Without them, a call that nobody answered looks the same with or without `execute`:
+    // it has none if the run asks somebody about other calls.
+    const isOpen = hasApprovals(run) && own.every(({ id, details }) => !details && waitedOn.has(id));
     const isAnswered = own.some(({ id }) => answered.has(id));
     return {
       definition,

@@ -77,14 +77,15 @@ interface Group<T> {
   readonly values: T[];
 }
 
-/** What directly follows its cause, or another moment, is emitted at once: nothing can happen in between. */
+/** What directly follows is emitted together: nothing can happen in between. The clock may have advanced by one. */
 function groupMoments<T>(cause: Step, moments: readonly Moment<T>[]): readonly Group<T>[] {
-  const groups: Group<T>[] = [{ first: cause, values: [] }];
+  let group: Group<T> = { first: cause, values: [] };
+  const groups = [group];
   let last = cause;
   for (const { step, value } of moments) {
-    const group = groups.at(-1);
-    if (group && step.at === last.at && step.position === last.position + 1) group.values.push(value);
-    else groups.push({ first: step, values: [value] });
+    const latest = group.first === cause ? cause.at + 1 : last.at;
+    if (step.at <= latest && step.position === last.position + 1) group.values.push(value);
+    else groups.push((group = { first: step, values: [value] }));
     last = step;
   }
   return groups;
