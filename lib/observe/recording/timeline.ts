@@ -84,7 +84,7 @@ function groupMoments<T>(cause: Step, moments: readonly Moment<T>[]): readonly G
   let last = cause;
   for (const { step, value } of moments) {
     const latest = group.first === cause ? cause.at + 1 : last.at;
-    if (step.at <= latest && step.position === last.position + 1) group.values.push(value);
+    if (step.at <= latest && step.position <= last.position + 1) group.values.push(value);
     else groups.push((group = { first: step, values: [value] }));
     last = step;
   }
