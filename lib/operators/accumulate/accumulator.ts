@@ -42,7 +42,7 @@ class TurnCalls {
     return call;
   }
 
-  /** It is no call: only readers see it. */
+  /** Only readers see it: it is not a call. */
   addPreview(fragment: ToolCallFragment, id: string): PendingToolCall {
     const { index } = fragment;
     let preview = this.previews.get(index);
