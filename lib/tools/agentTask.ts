@@ -62,6 +62,7 @@ export class AgentTask {
   wait(checkpoint: Checkpoint): void {
     this.isWaiting = true;
     this.used.clear();
+    this.cancelled = [];
     this.last = checkpoint;
     this.inside.suspend(this.own(checkpoint));
   }
