@@ -68,7 +68,7 @@ export class HeldPlace extends InnerWork {
     let isGranted = false;
     const begin = () => {
       this.isPaused = false;
-      for (const each of this.waiting.splice(0)) each();
+      for (let next = this.waiting.shift(); next; next = this.waiting.shift()) next(); // it may end at once
     };
     const place = NEVER.pipe(startWith(undefined), this.semaphore.limit(), takeUntil(this.left));
     place.subscribe(() => {
