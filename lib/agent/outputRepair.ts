@@ -2,7 +2,7 @@ import { concat, from, map, mergeMap, NEVER, of, race, take, throwError, type Ob
 import { errorText } from '../core/errors.js';
 import { stateAfter, type RunEvent, type RunState, type TurnEvent } from '../core/event.js';
 import { isDeeperThan, MAX_JSON_DEPTH } from '../core/json/depth.js';
-import type { JsonValue } from '../core/json/json.js';
+import { hasInfinity, type JsonValue } from '../core/json/json.js';
 import { omitOptionalNulls } from '../core/json/optionalNulls.js';
 import { messageText, userMessage, type Message } from '../core/message.js';
 import { hasEmitted } from '../core/notifier.js';
@@ -150,6 +150,7 @@ export function validateText(schema: Schema, text: string): Observable<Validatio
       invalid: text.trim() === '' ? 'it is empty' : `it is not JSON (${errorText(error)})`,
     });
   }
+  if (hasInfinity(value)) return of({ invalid: 'it has a number beyond 1.8e308' });
   if (isDeeperThan(value, MAX_JSON_DEPTH))
     return of({ invalid: `it has more than ${MAX_JSON_DEPTH} levels of objects and arrays` });
   const validation = validate(schema, omitOptionalNulls(value, toJsonSchema(schema, 'The output')));

@@ -1,5 +1,5 @@
 import { optionsError, type ConfigurationError } from '../core/errors.js';
-import { isRecord, omitNull, tryParseJson, type JsonObject } from '../core/json/json.js';
+import { isRecord, omitNull, tryParseFinite, type JsonObject } from '../core/json/json.js';
 import { emptyView } from '../operators/view/view.js';
 import type { QueuedPrompt } from './commandQueue.js';
 import type { Exchange } from './exchange.js';
@@ -48,7 +48,7 @@ export function readSaved(
   saved: SavedConversation | string | null | undefined,
 ): SavedConversation & { readonly savedError?: JsonObject } {
   const empty = savedConversation([]);
-  const stored = typeof saved === 'string' ? tryParseJson(saved) : (saved ?? empty);
+  const stored = typeof saved === 'string' ? tryParseFinite(saved) : (saved ?? empty);
   return isSavedConversation(stored)
     ? {
         ...stored,

@@ -5,6 +5,7 @@ export const invalidArgumentsTexts = {
   too_deep: 'The arguments have more than 500 levels of objects and arrays. Send fewer levels.',
   inexact_integer:
     'The arguments contain an integer beyond 2^53, whose last digits would be lost. Send it as a string.',
+  infinite_number: 'The arguments contain a number beyond 1.8e308. Send a smaller one, or a string.',
 } as const;
 
 export interface InvalidArguments extends JsonObject {

@@ -83,8 +83,10 @@ class FrameDecoder implements ChunkDecoder<Uint8Array> {
 
   /** Some servers separate events by one line feed, or append the terminal mark to the last one. */
   private readLines({ data, event, unterminated }: Frame): void {
-    const lines = data.split('\n').map((line) => line.trim());
-    for (const line of lines.filter((text) => text !== '' && !isKeepAlive(text))) {
+    // One by one: they may be millions.
+    for (const [text] of data.matchAll(/[^\n]+/g)) {
+      const line = text.trim();
+      if (line === '' || isKeepAlive(line)) continue;
       const json = this.parse(line);
       if (line === terminalMark) this.endResponse();
       else if (isJsonObject(json)) this.decode(json, event);

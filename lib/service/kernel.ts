@@ -97,8 +97,8 @@ export class Kernel<C> implements OwnerData {
     this.checkpoints = checkpoints;
     this.access = new RunAccess(this.store, options, this.onError, maxHistoryBytes);
     this.limits = new OwnerLimits(limits, this.store);
-    this.gate = createGate(browser);
     this.registry = createRegistry(this.log, options);
+    this.gate = createGate(browser, this.registry.connections);
     this.executor = new Executor(this.store, {
       ...{ lease, checkpoints, log: this.log, onError: this.onError, patience: this.durable ? 0 : patience },
       describe: (thrown) => this.describe(thrown),
@@ -128,9 +128,9 @@ export class Kernel<C> implements OwnerData {
       this.isClosing = true;
       this.isLeaving ||= how === 'abandon';
       this.left.error(new RunAbandonedError());
-      const { registry, locks, executor } = this;
       // A request that is being answered may have begun to start a run, which is stopped at once.
-      return concat(merge(registry.shutdown(how), concat(locks.idle, registry.shutdown(how))), executor.writes.done);
+      const late = concat(this.locks.idle, this.registry.shutdown(how, this.registry.connections.unread));
+      return concat(merge(this.registry.shutdown(how), late), this.executor.writes.done);
     });
 
   handler(

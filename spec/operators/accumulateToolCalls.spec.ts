@@ -830,6 +830,22 @@ describe('accumulateToolCalls', () => {
       expect(callWith(exact)).toEqual([['f', exact, 'x']]);
     });
 
+    it.each([
+      '{"amount":1e999}',
+      '{"list":[{"amount":-1e309}]}',
+      `{"amount":1${'0'.repeat(400)}}`,
+      '"{\\"amount\\":1e999}"',
+      'null{"amount":1e999}',
+    ])('arguments with a number that is too large (%j) become _raw and _error', (raw) => {
+      expect(argumentsOf(raw)).toEqual({ _raw: raw, _error: 'infinite_number' });
+    });
+
+    it('arguments that arrive as an object with a number that is too large become _raw and _error', () => {
+      const args = JSON.parse('{"list":[{"amount":1e999}]}') as JsonObject;
+      const invalid = { _raw: '{"list":[{"amount":null}]}', _error: 'infinite_number' };
+      expect(callsOf([{ id: 'x', name: 'f', arguments: args }])).toEqual([['f', invalid, 'x']]);
+    });
+
     it('arguments that arrive as an object with 501 levels become _raw, up to the limit, and _error', () => {
       const nested = (levels: number) => JSON.parse('{"a":'.repeat(levels) + '1' + '}'.repeat(levels)) as JsonObject;
       const raw = '{"a":'.repeat(500) + 'null' + '}'.repeat(500);

@@ -2,7 +2,7 @@ import { concat, concatMap, defaultIfEmpty, defer, EMPTY, filter, ignoreElements
 import { takeUntil, tap, type Observable } from 'rxjs';
 import type { CallAnswers, WaitingCall } from '../../core/approval.js';
 import type { RunEvent } from '../../core/event.js';
-import { asArray, objectOrEmpty, tryParseJson, type JsonObject, type JsonValue } from '../../core/json/json.js';
+import { asArray, objectOrEmpty, tryParseFinite, type JsonObject, type JsonValue } from '../../core/json/json.js';
 import { innermost } from '../../core/nested.js';
 import { escapeHidden, plainText } from '../../core/plainText.js';
 import type { LineInput } from './lineInput.js';
@@ -118,13 +118,13 @@ function valueOf(text: string, { type, items }: JsonObject): JsonValue {
   switch (type) {
     case 'number':
     case 'integer':
-      return Number.isNaN(Number(text)) ? text : Number(text);
+      return Number.isFinite(Number(text)) ? Number(text) : text;
     case 'boolean':
       return /^(y|yes|true)$/i.test(text) || (!/^(n|no|false)$/i.test(text) && text);
     case 'array':
       return text.split(',').map((each) => valueOf(each.trim(), objectOrEmpty(items)));
     case 'object':
-      return tryParseJson(text) ?? text;
+      return tryParseFinite(text) ?? text;
     default:
       return text;
   }

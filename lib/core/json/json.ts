@@ -79,6 +79,26 @@ export function tryParseJson(text: string, parse: (text: string) => unknown = JS
   }
 }
 
+/** For a text from outside. Undefined also for a number beyond 1.8e308: JSON would write it as null for others. */
+export function tryParseFinite(text: string): JsonValue | undefined {
+  const value = tryParseJson(text);
+  return hasInfinity(value) ? undefined : value;
+}
+
+/** Whether a number was too large for its parser. */
+export const hasInfinity = (json: unknown): boolean => hasNumber(json, (value) => Math.abs(value) === Infinity);
+
+/** Without recursion; the value of a program may have a cycle. */
+export function hasNumber(json: unknown, test: (value: number) => boolean): boolean {
+  const values = new Set([json]); // it also iterates over what is added
+  for (const value of values) {
+    if (typeof value === 'number' && test(value)) return true;
+    if (!isWeakKey(value)) continue;
+    for (const inner of Object.values(value)) if (typeof inner !== 'string') values.add(inner);
+  }
+  return false;
+}
+
 export const isTooDeepJson = (text: string): boolean =>
   text.length > MAX_JSON_DEPTH && isTextDeeperThan(text, MAX_JSON_DEPTH); // nearly every text is shorter
 

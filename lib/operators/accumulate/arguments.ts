@@ -1,6 +1,8 @@
 import { isDeeperThan, limitDepth, MAX_JSON_DEPTH } from '../../core/json/depth.js';
 import { isSameJson } from '../../core/json/equal.js';
-import { isJsonObject, isTooDeepJson, tryParseJson, type JsonObject, type JsonValue } from '../../core/json/json.js';
+import { hasInfinity, hasNumber, isJsonObject, isTooDeepJson, tryParseJson } from '../../core/json/json.js';
+import type { JsonObject } from '../../core/json/json.js';
+import type { InvalidArguments } from '../../core/invalidArguments.js';
 import { BracketScanner } from '../../core/json/scan.js';
 
 export const isBlank = (text: string): boolean => {
@@ -8,7 +10,7 @@ export const isBlank = (text: string): boolean => {
   return trimmed === '' || trimmed === 'null' || /^\{\s*\}$/.test(trimmed);
 };
 
-/** Equal repeats count once. Other text is not repaired, but marked: `invalid_json`, `too_deep`, `inexact_integer`. */
+/** Equal repeats count once. Other text is not repaired, but marked with an `_error`. */
 export function parseToolCallArguments(text: string): JsonObject {
   let single = text;
   let value = parseObject(text);
@@ -17,6 +19,7 @@ export function parseToolCallArguments(text: string): JsonObject {
     value = parseObject(single);
   }
   if (!value) return { _raw: text, _error: isTooDeepJson(text) ? 'too_deep' : 'invalid_json' };
+  if (hasInfinity(value)) return { _raw: text, _error: 'infinite_number' };
   return hasInexactInteger(single) ? { _raw: text, _error: 'inexact_integer' } : value;
 }
 
@@ -36,13 +39,9 @@ function hasInexactInteger(text: string): boolean {
 export function checkObject(args: JsonObject): JsonObject {
   if (isDeeperThan(args, MAX_JSON_DEPTH))
     return { _raw: JSON.stringify(limitDepth(args, MAX_JSON_DEPTH)), _error: 'too_deep' };
-  const values: JsonValue[] = [args];
-  for (let value = values.pop(); value !== undefined; value = values.pop()) {
-    if (typeof value === 'object' && value !== null) for (const inner of Object.values(value)) values.push(inner);
-    else if (typeof value === 'number' && isInexact(value))
-      return { _raw: JSON.stringify(args), _error: 'inexact_integer' };
-  }
-  return args;
+  const marked = (error: InvalidArguments['_error']) => ({ _raw: JSON.stringify(args), _error: error });
+  if (hasInfinity(args)) return marked('infinite_number');
+  return hasNumber(args, isInexact) ? marked('inexact_integer') : args;
 }
 
 /** From 1e21 on, a number is written with an exponent: it was a float. */

@@ -1,4 +1,5 @@
 import { invalidArgumentsTexts, isInvalidArguments } from '../../core/invalidArguments.js';
+import { hasInfinity } from '../../core/json/json.js';
 import type { ToolCallPart } from '../../core/message.js';
 import { validate, type Validation } from '../../core/schema.js';
 import type { Tool } from '../../core/tool.js';
@@ -9,6 +10,8 @@ export function validateArguments(tool: Tool, call: ToolCallPart): Validation<un
   if (isInvalidArguments(call.arguments)) {
     throw new ToolFailure('invalid_arguments', invalidArgumentsTexts[call.arguments._error]);
   }
+  // Also from a person, a history or a checkpoint: others see null.
+  if (hasInfinity(call.arguments)) throw new ToolFailure('invalid_arguments', invalidArgumentsTexts.infinite_number);
   return validate(tool.parameters, call.arguments);
 }
 

@@ -14,6 +14,8 @@ import { MAX_TIMER_DELAY } from '../../core/options.js';
 export interface WebSocketLike {
   send(data: string): void;
   close(): void;
+  /** Ends the connection at once, also what is still to be sent. Those of Bun and of the package `ws` have it. */
+  terminate?(): void;
   /** The types of the handlers differ from one environment to another. */
   onopen: unknown;
   onmessage: unknown;
@@ -132,8 +134,12 @@ export class Connection {
   }
 
   close(reason = 'It was closed.'): void {
+    const { socket } = this;
+    const isLeft = this.exchange !== undefined || this.isClaimed;
     this.end(reason);
-    this.socket.close();
+    // A close frame is sent after the request: the model would be asked.
+    if (isLeft && socket.terminate) socket.terminate();
+    else socket.close();
   }
 
   /** Sends what the server lacks, or waits for the response that it begins by itself. */

@@ -55,14 +55,15 @@ export interface WebSocketTransport {
  * A connection has one response at a time: concurrent requests open several. The next turn prefers the connection that
  * has its previous response. Errors, retries and timeouts are those of HTTP: a connection that breaks is a request
  * that was interrupted, and an error that the server sends first has its status. Unsubscribing closes the connection,
- * which is the only way to end a response; so does an error. Late events of another response are ignored. If a server
- * begins a response with the id of an earlier one, and no other one within a second, nobody knows whose it is: the
- * request fails with an interruption, which is retried, and each later one to that server has a connection of its own.
- * The first response of a connection is read as over HTTP. If it lacks `response.created`, or announces not all of its
- * items, the connection is then closed; so it is after text without the id of an item. A later response has to
- * announce its items: other ones are ignored, and if the end does not contain the output either, the request fails
- * with an interruption. A request without any answer ends after 300 s, or after `timeout.first`: there is no proxy or
- * runtime that ends it.
+ * which is the only way to end a response; so does an error. A class with `terminate` (`ws`, Bun) closes it at once;
+ * the one of the platform first sends the rest of the request, so a model may be asked after a stop. Late events of
+ * another response are ignored. If a server begins a response with the id of an earlier one, and no other one within a
+ * second, nobody knows whose it is: the request fails with an interruption, which is retried, and each later one to
+ * that server has a connection of its own. The first response of a connection is read as over HTTP. If it lacks
+ * `response.created`, or announces not all of its items, the connection is then closed; so it is after text without
+ * the id of an item. A later response has to announce its items: other ones are ignored, and if the end does not
+ * contain the output either, the request fails with an interruption. A request without any answer ends after 300 s, or
+ * after `timeout.first`: there is no proxy or runtime that ends it.
  *
  * ```ts
  * import WebSocket from 'ws'; // or the global one of Node 22, Bun or Deno

@@ -1,5 +1,5 @@
 import { catchError, concatMap, map, of, tap, throwError, type Observable } from 'rxjs';
-import { tryParseJson } from '../../core/json/json.js';
+import { tryParseFinite } from '../../core/json/json.js';
 import type { Tool } from '../../core/tool.js';
 import type { RunAgentInput } from '../../transport/agUi/protocol.js';
 import { randomId } from '../../transport/randomId.js';
@@ -64,7 +64,7 @@ export function agUiHandler<C>(given: Service<C> | AgentFor<C>, options: AgUiHan
         kernel.access.authorize(request).pipe(
           concatMap((client) =>
             kernel.readBody(request, MAX_BODY_BYTES, client.owner).pipe(
-              map((body) => readAgUiRequest(tryParseJson(body))),
+              map((body) => readAgUiRequest(tryParseFinite(body))),
               tap(({ threadId, runId }) => [threadId, runId].forEach(requireName)),
               concatMap((input) => answerRun(kernel, agentFor, input, { ...client, place }, options)),
             ),

@@ -1,4 +1,5 @@
-import { asArray, isJsonObject, isRecord, objectOrEmpty, tryParseJson, type JsonObject } from '../../core/json/json.js';
+import { asArray, isJsonObject, isRecord, objectOrEmpty, tryParseFinite } from '../../core/json/json.js';
+import type { JsonObject } from '../../core/json/json.js';
 import { RequestError } from '../http/requestError.js';
 import { isUnguessable } from '../../transport/randomId.js';
 import type { ChatRecord } from './chatStore.js';
@@ -8,7 +9,7 @@ const DEFAULT_TITLE_LENGTH = 80;
 
 /** @throws RequestError 400 */
 export function readSave(text: string) {
-  const { version, saved, restore, runs } = objectOrEmpty(tryParseJson(text));
+  const { version, saved, restore, runs } = objectOrEmpty(tryParseFinite(text));
   const isVersion = typeof version === 'number' && Number.isSafeInteger(version) && version >= 0;
   if (!isVersion || !isJsonObject(saved) || !Array.isArray(saved['exchanges']) || saved['exchanges'].length === 0)
     throw new RequestError(
@@ -20,7 +21,7 @@ export function readSave(text: string) {
 
 /** @throws RequestError 400 */
 export function readTitle(text: string): string {
-  const { title } = objectOrEmpty(tryParseJson(text));
+  const { title } = objectOrEmpty(tryParseFinite(text));
   const read = typeof title === 'string' ? titleFrom(title) : '';
   if (read === '') throw new RequestError(400, 'Send `title` as a text that is not empty.');
   return read;

@@ -1,5 +1,5 @@
 import { MAX_ANSWERS, type CallAnswers } from '../../core/approval.js';
-import { isRecord, objectOrEmpty, tryParseJson } from '../../core/json/json.js';
+import { isRecord, objectOrEmpty, tryParseFinite } from '../../core/json/json.js';
 import { userMessage, type FilePart, type Message, type TextPart } from '../../core/message.js';
 import { MAX_EARLIER_RUNS, type EarlierRun } from '../../transport/earlierRun.js';
 import { isUnguessable } from '../../transport/randomId.js';
@@ -34,7 +34,7 @@ export type AgentRequest = StartRequest | ResumeRequest | JoinRequest;
  *
  * @throws RequestError 400 if it is not such a request.
  */
-export const readRequest = (text: string): AgentRequest => toRequest(text === '' ? {} : tryParseJson(text));
+export const readRequest = (text: string): AgentRequest => toRequest(text === '' ? {} : tryParseFinite(text));
 
 function toRequest(body: unknown): AgentRequest {
   if (!isRecord(body)) throw new RequestError(400, 'Send a JSON object.');

@@ -1,5 +1,6 @@
 import { catchError, defer, firstValueFrom, of, type Observable } from 'rxjs';
 import { ConfigurationError } from '../../core/errors.js';
+import type { Connections } from './connections.js';
 import { RequestError } from './requestError.js';
 
 export interface GateOptions {
@@ -25,7 +26,7 @@ export type Gate = (
 ) => Promise<Response>;
 
 /** @throws ConfigurationError `options` if an origin is not one. */
-export function createGate({ allowedHosts, allowedOrigins }: GateOptions): Gate {
+export function createGate({ allowedHosts, allowedOrigins }: GateOptions, connections: Connections): Gate {
   const hosts = allowedHosts && new Set(allowedHosts.map((name) => name.toLowerCase()));
   const origins = new Set(allowedOrigins?.map(requireOrigin));
   const isChecked = (allowedHosts ?? allowedOrigins) !== undefined;
@@ -58,7 +59,7 @@ export function createGate({ allowedHosts, allowedOrigins }: GateOptions): Gate 
       return preflight ? of(preflight) : answer();
     }).pipe(catchError((thrown: unknown) => of(fail(thrown))));
     return firstValueFrom(answered, { defaultValue: undefined }).then((response) => {
-      const known = response ?? new Response(null, { status: 500 }); // `chats` has emitted nothing
+      const known = connections.add(response ?? new Response(null, { status: 500 })); // `chats` has emitted nothing
       return origins.size === 0 ? known : admit(request, known);
     });
   };

@@ -1,6 +1,8 @@
 import { ConfigurationError } from '../../core/errors.js';
 import { isRecord } from '../../core/json/json.js';
 import { reportUnhandled } from '../../core/reportUnhandled.js';
+import { RunAbandonedError } from '../runs/runErrors.js';
+import { onEndOfConnection } from './connections.js';
 
 /** The members that `nodeListener` uses in a request of `node:http`, Express or Nest, or of Fastify (with `raw`). */
 export type ListenedRequest = RequestHead & (IncomingStream | { readonly raw: IncomingStream });
@@ -51,8 +53,9 @@ interface FastifyReply {
 /**
  * Converts a handler of web requests to a listener of `node:http`. It is a handler of Express, Fastify and Nest, too.
  *
- * The response is written at the speed of its reader, and a closed connection cancels the body. The headers that
- * middleware or a hook has set are sent with those of the handler.
+ * The response is written at the speed of its reader, and a closed connection cancels the body. The `shutdown` of the
+ * service that has made it breaks a connection that is not read. The headers that middleware or a hook has set are sent
+ * with those of the handler.
  *
  * ```ts
  * createServer(nodeListener(agentHandler(agent))).listen(3000);
@@ -162,11 +165,14 @@ function toBody(body: unknown, incoming: IncomingStream): BodyInit {
 }
 
 function sendResponse(
-  { status, headers, body }: Response,
+  response: Response,
   ownHeaders: NodeHeaders,
   outgoing: NodeResponse,
   closed: Promise<void>,
 ): void {
+  const { status, headers, body } = response;
+  const ending = onEndOfConnection(response, () => outgoing.destroy(new RunAbandonedError()));
+  void closed.then(() => ending.unsubscribe());
   const reader = body?.getReader();
   // The client may have left before there was a response. Cancelling a failed body rejects.
   if (reader) closed.then(() => reader.cancel()).catch(() => undefined);

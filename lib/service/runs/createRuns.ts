@@ -1,10 +1,11 @@
-import { asyncScheduler, defer, finalize, merge, onErrorResumeNext, ReplaySubject, retry, Subject } from 'rxjs';
-import { throwError, type Observable } from 'rxjs';
+import { asyncScheduler, concat, defer, EMPTY, finalize, merge, onErrorResumeNext, ReplaySubject } from 'rxjs';
+import { retry, Subject, throwError, type Observable } from 'rxjs';
 import type { CallAnswers } from '../../core/approval.js';
 import type { StreamEvent } from '../../core/event.js';
 import type { Message } from '../../core/message.js';
 import { requireNumbers } from '../../core/options.js';
 import { randomId } from '../../transport/randomId.js';
+import { Connections } from '../http/connections.js';
 import type { Envelope } from './lateReader.js';
 import { memoryLog } from '../stores/memory/memoryLog.js';
 import { RunNotFoundError } from './runErrors.js';
@@ -134,9 +135,12 @@ interface Entry extends Controls {
 
 /** The runs of a process, with their owners. */
 export interface Registry extends Runs {
+  readonly connections: Connections;
   find(id: string): Entry | undefined;
   /** Stops the runs of an owner, whatever their ids. Completes when they have ended, and write nothing more. */
   stopOwner(owner: string): Observable<never>;
+  /** @param unread Completes when no connection is left, for which it waits too. Default: at once. */
+  shutdown(how?: HowToEnd, unread?: Observable<never>): Observable<never>;
 }
 
 /**
@@ -212,6 +216,7 @@ export function createRegistry(
   return {
     start,
     find,
+    connections: new Connections(),
     get: (id) => find(id)?.run,
     attach: (id, after) => find(id)?.run.envelopes(after) ?? throwError(() => new RunNotFoundError()),
     stop: (id) => tell(id, ({ stop }) => stop.next()),
@@ -222,12 +227,13 @@ export function createRegistry(
         for (const { stop } of own) stop.next();
         return merge(...own.map(({ run }) => onErrorResumeNext(run.settled)));
       }),
-    shutdown: (how = 'stop') =>
+    shutdown: (how = 'stop', unread = EMPTY) =>
       defer(() => {
         closing = how;
         const all = [...entries.values()];
         for (const entry of all) if (entry.run.status === 'running') close(entry, how);
-        return merge(...all.map(({ run }) => onErrorResumeNext(run.settled, run.unread)));
+        const settled = merge(...all.map(({ run }) => onErrorResumeNext(run.settled)));
+        return concat(settled, merge(unread, ...all.map(({ run }) => run.unread)));
       }),
   };
 }

@@ -7,6 +7,7 @@ import { reportRejection } from '../../core/reportUnhandled.js';
 import { createCompactor, type CompactEvent } from '../../transport/compactEvents.js';
 import { describeError } from '../../transport/publicError.js';
 import { randomId } from '../../transport/randomId.js';
+import { SHUTDOWN_READING_TIME } from '../http/connections.js';
 import { lateStore } from '../http/requestError.js';
 import { ExecutorLostError, isElsewhere, RunAbandonedError, RunTakenError } from './runErrors.js';
 import type { Receiver, RunLog } from '../ports/runLog.js';
@@ -16,9 +17,6 @@ import type { ShareRunOptions, SharedRun, SharedRunStatus } from './sharedRun.js
 
 /** How long a stopped run may take to write its result, in milliseconds. */
 const STOP_TIME = 10_000;
-
-/** How long a shutdown waits for the readers of a run that has ended, in milliseconds. */
-const SHUTDOWN_READING_TIME = 10_000;
 
 /** Options of `RunLife`. */
 export interface RunLifeOptions extends ShareRunOptions {

@@ -1,6 +1,6 @@
 import { concatMap, map, type Observable } from 'rxjs';
 import { ConfigurationError } from '../../core/errors.js';
-import { isRecord, tryParseJson } from '../../core/json/json.js';
+import { isRecord, tryParseFinite } from '../../core/json/json.js';
 import { requireNumbers } from '../../core/options.js';
 import type { HandledAgent } from '../handledAgent.js';
 import { namedId, RequestError, requireJson, requireName } from '../http/requestError.js';
@@ -167,7 +167,7 @@ interface ChatRequest {
 }
 
 function readChatRequest(text: string): ChatRequest {
-  const body = tryParseJson(text);
+  const body = tryParseFinite(text);
   if (!isRecord(body) || typeof body['id'] !== 'string' || !Array.isArray(body['messages']))
     throw new RequestError(400, 'The body is not a request of useChat. Send { id, messages } as JSON.');
   if (body['messages'].length > MAX_MESSAGES)

@@ -1,4 +1,4 @@
-import { isRecord, objectOrEmpty, tryParseJson, type JsonObject, type JsonValue } from '../../core/json/json.js';
+import { isRecord, objectOrEmpty, tryParseFinite, type JsonObject, type JsonValue } from '../../core/json/json.js';
 import type { FilePart, Message, Part, TextPart, ToolCallPart, ToolErrorCode } from '../../core/message.js';
 import type { ToolResultPart } from '../../core/message.js';
 import { isDropped } from './marks.js';
@@ -58,7 +58,7 @@ export const collectCalls = (messages: readonly AgUiMessage[]): readonly AgUiToo
 
 /** Other texts than JSON objects become `{ _raw, _error }`, which `executeTools` rejects. */
 export function parseArguments(text: string): JsonObject {
-  const parsed = text.trim() === '' ? {} : tryParseJson(text);
+  const parsed = text.trim() === '' ? {} : tryParseFinite(text);
   return isRecord(parsed) ? parsed : { _raw: text, _error: 'invalid_json' };
 }
 
@@ -96,7 +96,7 @@ const isErrorCode = (code: unknown): code is ToolErrorCode =>
 function parseResult(content: AgUiContent, isJson: unknown): JsonValue {
   if (typeof content !== 'string') return fromContent(content) as unknown as JsonValue;
   if (isJson === false) return content;
-  const parsed = tryParseJson(content);
+  const parsed = tryParseFinite(content);
   return parsed !== undefined && (isJson === true || isContainer(parsed)) ? parsed : content;
 }
 
@@ -166,7 +166,7 @@ const toToolMessage = (part: ToolResultPart): WithoutId<ToolMessage> => ({
 export function resultMetadata({ error, code, result }: ToolResultPart): { readonly metadata?: JsonObject } {
   const mark = (fields: JsonObject) => ({ metadata: { rivulet: fields } });
   if (error !== undefined) return mark({ failed: true, ...(code ? { code } : {}) });
-  if (typeof result === 'string') return isContainer(tryParseJson(result)) ? mark({ json: false }) : {};
+  if (typeof result === 'string') return isContainer(tryParseFinite(result)) ? mark({ json: false }) : {};
   return isContainer(result) ? {} : mark({ json: true });
 }
 

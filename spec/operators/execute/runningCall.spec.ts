@@ -229,12 +229,20 @@ describe('RunningCall', () => {
       ['invalid_json', 'not valid JSON'],
       ['too_deep', 'more than 500 levels'],
       ['inexact_integer', 'Send it as a string'],
+      ['infinite_number', 'beyond 1.8e308'],
     ])('RunningCall does not execute a call whose arguments could not be read (%s)', async (_error, text) => {
       const execute = jest.fn(() => 1);
       const invalid = callOf('f', { _raw: '{"a', _error });
       const { answers, events } = await runCalls([anyTool('f', execute)], [invalid]);
       expect(answers).toEqual([{ error: expect.stringContaining(text), code: 'invalid_arguments' }]);
       expect(events.map(({ type }) => type)).toEqual(['message', 'toolResult', 'message', 'finish']);
+      expect(execute).not.toHaveBeenCalled();
+    });
+
+    it('RunningCall does not execute a call with a number that others see as null, wherever it is from', async () => {
+      const execute = jest.fn(() => 1);
+      const { answers } = await runCalls([anyTool('f', execute)], [callOf('f', { list: [{ amount: -Infinity }] })]);
+      expect(answers).toEqual([{ error: expect.stringContaining('1.8e308'), code: 'invalid_arguments' }]);
       expect(execute).not.toHaveBeenCalled();
     });
   });

@@ -83,6 +83,42 @@ describe('webSocketTransport', () => {
   const ask = { messages: [userMessage('Hi')] };
   const work = tool({ name: 'work', description: 'Works.', execute: () => of('worked') });
 
+  it.each([
+    ['with terminate, at once, if a response is left', true, ['terminate'], 'left'],
+    ['without terminate, by a close frame', false, ['close'], 'left'],
+    ['with terminate, at once, if a request waits for an open connection', true, ['terminate'], 'opening'],
+    ['with terminate, by a close frame, after a response', true, ['close'], 'ended'],
+  ] as const)('webSocketTransport ends a connection %s', async (_, canTerminate, expected, when) => {
+    const calls: string[] = [];
+    class Socket {
+      onopen = (): void => undefined;
+      onmessage: (event: { data: string }) => void = () => undefined;
+      onerror: unknown;
+      onclose: unknown;
+      terminate = canTerminate ? () => void calls.push('terminate') : undefined;
+      constructor() {
+        if (when !== 'opening') queueMicrotask(() => this.onopen());
+      }
+      send() {
+        if (when !== 'ended') return;
+        const response = { id: 'r1', status: 'completed', output: [] };
+        for (const type of ['response.created', 'response.completed'])
+          this.onmessage({ data: JSON.stringify({ type, response }) });
+      }
+      close() {
+        calls.push('close');
+      }
+    }
+    const sockets = webSocketTransport(Socket as never);
+    const model = openai('gpt-6.1-terra', { apiKey: 'none', fetch: sockets.fetch });
+    const subscription = model.stream(ask).subscribe({ error: () => undefined });
+    for (let turn = 0; turn < 9; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+    expect(calls).toEqual([]);
+    subscription.unsubscribe();
+    sockets.close();
+    expect(calls).toEqual(expected);
+  });
+
   it('webSocketTransport sends all turns of a run over one connection, each with only what is new', async () => {
     const opened = await open([[toolCall('work', {}, 'c1')], [toolCall('work', {}, 'c2')], 'Done.']);
     const { text } = await lastValueFrom(createAgent({ model: opened.model, tools: [work] }).run('Work.'));

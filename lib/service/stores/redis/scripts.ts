@@ -2,7 +2,7 @@
  * The scripts of `redisLog`, in Lua. Redis executes each as one step. Their keys:
  *
  * - KEYS[1]: a hash with `attempt`, `first` (the attempt that opened the run; absent: 1), `written` and `sent` (the
- *   numbers of the last entries), `lastSent` (the id of the last call that has sent), `ended` and `failure`
+ *   numbers of the last entries), `sent:ID` for each call that has sent (the number of its entry), `ended` and `failure`
  * - KEYS[2]: a stream of events, KEYS[3]: a stream of messages. The id of entry n is `n-0`.
  */
 
@@ -53,8 +53,9 @@ export const FULL = -1;
  * many may wait after `after` (0: any number). Nothing if no such run is open.
  */
 export const SEND = `local run, id, message, age, after, count, bytes = unpack(ARGV)
-local state = redis.call('hmget', KEYS[1], 'attempt', 'ended', 'sent', 'lastSent')
-if state[4] == id then return tonumber(state[3]) end
+local call = 'sent:' .. id
+local state = redis.call('hmget', KEYS[1], 'attempt', 'ended', 'sent', call)
+if state[4] then return tonumber(state[4]) end
 if not state[1] or state[2] then return false end
 if count ~= '0' then
   local size = 0
@@ -63,7 +64,7 @@ if count ~= '0' then
     or size > 0 and size + #message > tonumber(bytes) then return -1 end
 end
 local number = redis.call('hincrby', KEYS[1], 'sent', 1)
-redis.call('hset', KEYS[1], 'lastSent', id)
+redis.call('hset', KEYS[1], call, number)
 redis.call('xadd', KEYS[3], number .. '-0', 'message', message)
 for _, key in ipairs(KEYS) do redis.call('pexpire', key, age) end
 redis.call('publish', 'rivulet', run)

@@ -92,6 +92,26 @@ describe('Redis', () => {
     expect(read.map(({ event }) => event.type)).toEqual(['a', 'b', 'b']);
   });
 
+  it('sends a message once when its reply was lost, and another process has sent to the run meanwhile', async () => {
+    const other = redisLog(client);
+    const run = 'meanwhile';
+    let losses = 0;
+    const log = redisLog({
+      sendCommand: async (command: string[]) => {
+        const reply = await client.sendCommand(command);
+        if (!command[1]?.includes('hincrby') || losses++ > 0) return reply;
+        await done(other.send(run, { type: 'cancel', id: 'other' }));
+        throw new Error('The socket was closed.');
+      },
+    });
+    await done(log.append(run, 1, []));
+    await done(log.send(run, { type: 'cancel', id: 'own' }));
+    await done(log.end(run, 1));
+    const sent = await firstValueFrom(log.messages(run).pipe(toArray()));
+    expect(sent.map(({ message }) => 'id' in message && message.id)).toEqual(['own', 'other']);
+    expect(losses).toBe(2);
+  });
+
   it.each([Infinity, 1e10 / 3])('keeps a run for %s ms', async (maxAge) => {
     const log = redisLog(client, { maxAge, writeInterval: 0 });
     const run = `kept-${maxAge}`;
