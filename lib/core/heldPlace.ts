@@ -1,4 +1,4 @@
-import { NEVER, noop, Observable, startWith, Subject, takeUntil } from 'rxjs';
+import { defer, NEVER, noop, Observable, Subject, takeUntil } from 'rxjs';
 import type { Checkpoint } from './checkpoint.js';
 import { subscribeUntilClosed } from './createOperator.js';
 import { InnerWork } from './innerWork.js';
@@ -65,18 +65,19 @@ export class HeldPlace extends InnerWork {
     }
     this.waiting.push(work);
     if (this.waiting.length > 1) return;
-    let isGranted = false;
+    const turn = { hasCome: false };
     const begin = () => {
       this.isPaused = false;
       for (let next = this.waiting.shift(); next; next = this.waiting.shift()) next(); // it may end at once
     };
-    const place = NEVER.pipe(startWith(undefined), this.semaphore.limit(), takeUntil(this.left));
-    place.subscribe(() => {
-      isGranted = this.isHeld = true;
+    const held = defer(() => {
+      turn.hasCome = this.isHeld = true;
       if (this.isPaused) this.outer.proceed(this, begin);
       else begin();
+      return NEVER;
     });
-    if (isGranted) return;
+    held.pipe(this.semaphore.limit(), takeUntil(this.left)).subscribe();
+    if (turn.hasCome) return;
     this.isPaused = true;
     this.outer.pause(this);
   }

@@ -1,7 +1,10 @@
-import { mergeMap, Observable, type MonoTypeOperatorFunction, type Subscriber } from 'rxjs';
+import { asapScheduler, mergeMap, Observable, type MonoTypeOperatorFunction, type Subscriber } from 'rxjs';
 import { subscribeUntilClosed } from './createOperator.js';
 
-/** Sources wait in the order in which they were subscribed; unsubscribing one that waits removes it. */
+/**
+ * Sources wait in the order in which they were subscribed; unsubscribing one that waits removes it. The next one begins
+ * when a source ends. If a source is unsubscribed, it begins a microtask later: who leaves one may leave all of them.
+ */
 export interface Semaphore {
   /** The source has a place until it ends or is unsubscribed. For a closed subscriber, it is not subscribed. */
   limit<T>(): MonoTypeOperatorFunction<T>;
@@ -24,10 +27,22 @@ export function createSemaphore(places: number): Semaphore {
     new Observable<T>((out) => {
       if (out.closed) return; // the teardown of the subscriber itself has freed the place
       taken++;
-      subscribeUntilClosed(out, source, { next: (value) => out.next(value) });
+      let hasEnded = false;
+      subscribeUntilClosed(out, source, {
+        next: (value) => out.next(value),
+        error: (thrown) => {
+          hasEnded = true;
+          out.error(thrown);
+        },
+        complete: () => {
+          hasEnded = true;
+          out.complete();
+        },
+      });
       out.add(() => {
         taken--;
-        grantWaiting();
+        if (hasEnded) grantWaiting();
+        else if (waiting.size > 0) asapScheduler.schedule(grantWaiting);
       });
     });
 

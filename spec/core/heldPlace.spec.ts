@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { NEVER, of } from 'rxjs';
+import { asapScheduler, NEVER, of } from 'rxjs';
 import type { Checkpoint } from '../../lib/core/checkpoint.js';
 import { HeldPlace } from '../../lib/core/heldPlace.js';
 import { InnerWork } from '../../lib/core/innerWork.js';
@@ -37,8 +37,11 @@ function createWorld() {
   return { semaphore, call, createPlace, other };
 }
 
+/** When a place is free after its owner has left it. */
+const microtask = () => new Promise<void>((resolve) => asapScheduler.schedule(() => resolve()));
+
 describe('HeldPlace', () => {
-  it('HeldPlace is left when all that it has inside waits, and taken again before one of them goes on', () => {
+  it('HeldPlace is left when all that it has inside waits, and taken again before one of them goes on', async () => {
     const { semaphore, call, createPlace, other } = createWorld();
     const place = createPlace();
     observe(place.limit(NEVER));
@@ -51,10 +54,11 @@ describe('HeldPlace', () => {
     place.goOn(0, () => call.log.push('goes on'));
     expect(call.log).toEqual(['suspended', 'paused']);
     held.unsubscribe();
+    await microtask();
     expect([semaphore.isFull, call.log]).toEqual([true, ['suspended', 'paused', 'proceeds', 'goes on']]);
   });
 
-  it('HeldPlace is kept for the second one that goes on, if the first one waits again at once', () => {
+  it('HeldPlace is kept for the second one that goes on, if the first one waits again at once', async () => {
     const { semaphore, createPlace, other } = createWorld();
     const place = createPlace();
     observe(place.limit(NEVER));
@@ -64,12 +68,13 @@ describe('HeldPlace', () => {
     let endWork: (() => void) | undefined;
     place.goOn(1, () => (endWork = place.begin()));
     held.unsubscribe();
+    await microtask();
     expect([endWork, semaphore.isFull]).toEqual([expect.any(Function), true]);
     endWork?.();
     expect(semaphore.isFull).toBe(false);
   });
 
-  it('HeldPlace leaves the place in which it is, too, and needs both again', () => {
+  it('HeldPlace leaves the place in which it is, too, and needs both again', async () => {
     const { call, createPlace, other } = createWorld();
     const outer = createPlace();
     const inner = new HeldPlace(createSemaphore(1), call as unknown as OuterRun, outer);
@@ -79,6 +84,7 @@ describe('HeldPlace', () => {
     inner.goOn(0, () => call.log.push('goes on'));
     expect(call.log).not.toContain('goes on');
     held.unsubscribe();
+    await microtask();
     expect(call.log).toContain('goes on');
   });
 

@@ -1,8 +1,27 @@
 import { describe, expect, it, jest } from '@jest/globals';
-import { combineLatest, defer, EMPTY, finalize, forkJoin, NEVER, Observable, of, Subject, throwError } from 'rxjs';
+import {
+  asapScheduler,
+  combineLatest,
+  defer,
+  EMPTY,
+  finalize,
+  forkJoin,
+  merge,
+  NEVER,
+  Observable,
+  of,
+  Subject,
+  takeUntil,
+  throwError,
+} from 'rxjs';
 import type { Subscription } from 'rxjs';
 import { createSemaphore } from '../../lib/core/semaphore.js';
 import { observe } from '../support/observe.js';
+
+const stop = new Subject<void>();
+
+/** When a place is free after a source was unsubscribed. */
+const microtask = () => new Promise<void>((resolve) => asapScheduler.schedule(() => resolve()));
 
 describe('createSemaphore', () => {
   it('a semaphore subscribes sources in order, as places become free', () => {
@@ -28,7 +47,7 @@ describe('createSemaphore', () => {
     ['unsubscribed', (run) => run.unsubscribe()],
     ['complete', (_, source) => source.complete()],
     ['failed', (_, source) => source.error(new Error('broken'))],
-  ])('a source that had to wait is torn down before the next one starts when it is %s', (_, end) => {
+  ])('a source that had to wait is torn down before the next one starts when it is %s', async (_, end) => {
     const semaphore = createSemaphore(1);
     const log: string[] = [];
     const start = (name: string) => {
@@ -43,7 +62,9 @@ describe('createSemaphore', () => {
     const second = start('2');
     start('3');
     first.run.unsubscribe();
+    await microtask();
     end(second.run, second.source);
+    await microtask();
     expect(log).toEqual(['open 1', 'close 1', 'open 2', 'close 2', 'open 3']);
   });
 
@@ -67,6 +88,26 @@ describe('createSemaphore', () => {
     const failing = throwError(() => new Error('broken')).pipe(semaphore.limit());
     expect(observe(failing).error).toEqual(new Error('broken'));
     expect(observe(failing).error).toEqual(new Error('broken'));
+  });
+
+  it.each<[string, (runs: Subscription) => void]>([
+    ['unsubscribed', (runs) => runs.unsubscribe()],
+    ['unsubscribed by a value', () => stop.next()],
+  ])('a semaphore begins none of those that wait when all of them are %s', async (_, leave) => {
+    const semaphore = createSemaphore(1);
+    const begun: number[] = [];
+    const source = (index: number) =>
+      defer(() => {
+        begun.push(index);
+        return NEVER;
+      }).pipe(semaphore.limit());
+    leave(
+      merge(...[1, 2, 3].map(source))
+        .pipe(takeUntil(stop))
+        .subscribe(),
+    );
+    await microtask();
+    expect([begun, semaphore.isFull]).toEqual([[1], false]);
   });
 
   const failed = throwError(() => new Error('broken'));

@@ -1,8 +1,8 @@
 import type { ElicitResult } from '@modelcontextprotocol/client';
 import { catchError, concatMap, defer, delay, finalize, forkJoin, from } from 'rxjs';
-import { lastValueFrom, map, merge, mergeMap, Observable, of, partition, Subject, takeLast } from 'rxjs';
+import { lastValueFrom, map, merge, mergeMap, of, partition, Subject, takeLast } from 'rxjs';
 import { takeUntil, tap, throwError, throwIfEmpty, toArray } from 'rxjs';
-import type { MonoTypeOperatorFunction, ObservableInput } from 'rxjs';
+import type { MonoTypeOperatorFunction, Observable, ObservableInput } from 'rxjs';
 import { isRecord, objectOrEmpty, omitUndefined, type JsonObject } from '../../core/json/json.js';
 import { HeldPlace } from '../../core/heldPlace.js';
 import type { OuterRun } from '../../core/nested.js';
