@@ -1,10 +1,11 @@
-import { EMPTY, identity, ReplaySubject, Subject, takeUntil } from 'rxjs';
+import { defer, EMPTY, identity, ReplaySubject, Subject, takeUntil } from 'rxjs';
 import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
 import { MAX_ANSWERS, type CallAnswers } from '../core/approval.js';
 import type { Checkpoint, ResumedTurn } from '../core/checkpoint.js';
 import type { RunEvent, RunState } from '../core/event.js';
 import type { Message } from '../core/message.js';
 import { omitUndefined } from '../core/json/json.js';
+import { laterAnswers } from '../core/nested.js';
 import type { Model } from '../core/model.js';
 import { requireModel } from '../core/requireModel.js';
 import { newRunId } from '../core/runId.js';
@@ -55,22 +56,37 @@ export function startRun(
   const { stop, cancel, answers, prompts } = options;
   const begin = (queue?: PromptQueue) =>
     withNotifier(stop && firstOf(stop), newReplay<unknown>(1), (stopped) =>
-      withNotifier(cancel, newSubject<string>, (ids) =>
+      withNotifier(cancel, newReplay<string>(MAX_ANSWERS), (ids) =>
         withNotifier(answers, newReplay<CallAnswers>(MAX_ANSWERS), (given) =>
-          new AgentRun(settings, start, options, { stop: stopped, cancel: ids, answers: given }, queue, hooks).events(),
+          new AgentRun(
+            settings,
+            start,
+            options,
+            { stop: stopped, cancel: ids && firstWithEarlier(ids), answers: given },
+            queue,
+            hooks,
+          ).events(),
         ),
       ),
     );
   return prompts ? collectPrompts(prompts, start.checkpoint?.emitted.messages, begin) : begin();
 }
 
-const newSubject = <T>() => new Subject<T>();
-
 /** Late subscribers get the last values. */
 const newReplay =
   <T>(size: number) =>
   () =>
     new ReplaySubject<T>(size);
+
+/** The first subscriber, the first turn, gets what was emitted before. */
+function firstWithEarlier<T>(values: Observable<T>): Observable<T> {
+  let isFirst = true;
+  return defer(() => {
+    const given = isFirst ? values : laterAnswers(values);
+    isFirst = false;
+    return given;
+  });
+}
 
 export interface RunStart {
   readonly state: RunState;

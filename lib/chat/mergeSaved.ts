@@ -25,6 +25,10 @@ export const marksOf = ({ exchanges, queued = [], selected }: SavedConversation)
   return marks;
 };
 
+/** The marks of what these ids have. Another exchange that is selected is a change. */
+export const marksWithin = (saved: SavedConversation, ids: ReadonlySet<string>): Marks =>
+  Object.fromEntries(Object.entries(marksOf(saved)).filter(([key, mark]) => ids.has(key === SELECTED ? mark : key)));
+
 /** Marks that are equal in both, and otherwise those that both had in common before. */
 export const commonMarks = (before: Marks, a: Marks, b: Marks): Marks =>
   Object.fromEntries(
@@ -59,7 +63,9 @@ export function mergeSaved(stored: SavedConversation, before: Marks, after: Save
     [theirQueue, ownQueue].every((queue) => queue.some((other) => other.id === id));
   // One that was known and is missing was removed.
   const waiting = union(theirQueue, ownQueue).filter((prompt) => before[prompt.id] !== QUEUED || isBoth(prompt));
-  const selected = after.selected === before[SELECTED] ? stored.selected : after.selected;
+  const isOwn = after.selected !== before[SELECTED];
+  const [chosen, other] = isOwn ? [after.selected, stored.selected] : [stored.selected, after.selected];
+  const selected = follows(exchanges, other, chosen) ? other : chosen; // what follows was answered meanwhile
   const writes = after.writes ?? stored.writes;
   return { ...savedConversation(exchanges, selected, unsent(waiting, exchanges)), ...(writes && { writes }) };
 }
@@ -80,6 +86,14 @@ function union<T extends { readonly id: string }>(list: readonly T[], others: re
   }
   const addedBefore = (id?: string) => (added.get(id) ?? []).toReversed();
   return [...list.flatMap((element) => [...addedBefore(element.id), element]), ...addedBefore()];
+}
+
+/** Whether an exchange is in a branch that goes on from another one. */
+function follows(exchanges: readonly Exchange[], id: string | undefined, earlier: string | undefined): boolean {
+  const parents = new Map(exchanges.map((exchange) => [exchange.id, exchange.parent]));
+  let next = id;
+  while (next !== undefined && next !== earlier) next = parents.get(next);
+  return next !== undefined;
 }
 
 /** Each exchange after the one that it continues: two devices may have them in different orders. */

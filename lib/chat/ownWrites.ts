@@ -1,7 +1,7 @@
 import { asyncScheduler } from 'rxjs';
 import { tryParseJson } from '../core/json/json.js';
 import { randomId } from '../transport/randomId.js';
-import { isReduced, marksOf, mergeSaved, type Marks } from './mergeSaved.js';
+import { isReduced, marksWithin, mergeSaved, type Marks } from './mergeSaved.js';
 import { isSavedConversation, type SavedConversation, type Writes } from './savedConversation.js';
 
 /** The tabs that a value names, those that wrote last. */
@@ -39,8 +39,8 @@ export class OwnWrites {
     this.of = of;
     this.last = tabs[this.tab] ?? 0;
     this.isKnown ||= value !== undefined;
-    const ids = new Set(value && ['selected', ...idsOf(value)]);
-    this.common.push({ tabs, marks: Object.fromEntries(Object.entries(marksOf(own)).filter(([id]) => ids.has(id))) });
+    const ids = new Set(value && idsOf(value));
+    this.common.push({ tabs, marks: marksWithin(own, ids) });
     if (this.common.length > MAX_STATES) this.common.shift();
     const isWhole = !value?.exchanges.some(isReduced) && idsOf(own).every((id) => ids.has(id));
     this.hold(isWhole ? undefined : own);

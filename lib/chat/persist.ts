@@ -8,6 +8,12 @@ import type { SavedConversation } from './savedConversation.js';
 import { isUnstored, storeSaved, type ReportError } from './smallerSaved.js';
 import { reportRejection } from '../core/reportUnhandled.js';
 
+/** Whether a prompt that had waited was sent since the value was read. */
+const hasMore = (own: SavedConversation, stored: SavedConversation | undefined): boolean => {
+  const ids = new Set(stored?.exchanges.map(({ id }) => id));
+  return stored !== undefined && own.exchanges.some(({ id }) => !ids.has(id));
+};
+
 /**
  * Keeps a conversation in a storage of the browser, for a reload of the page and for other tabs.
  *
@@ -65,7 +71,7 @@ export function persist(
       return kept === before && !isUnstored(numbered) ? (before ?? numbered) : numbered;
     };
     return mergeStreams(
-      chat.saved$.pipe(skip(1)), // the state at the start
+      chat.saved$.pipe(skip(hasMore(chat.save(), first) ? 0 : 1)), // the state at the start is stored
       storageChanges(key).pipe(
         map(read),
         filter((value) => isRemoved(value) || isOverwritten(value)),

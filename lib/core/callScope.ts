@@ -1,7 +1,12 @@
 import { tap, type MonoTypeOperatorFunction } from 'rxjs';
+import { hash } from './hash.js';
 import { canonicalJson } from './json/canonical.js';
 import type { JsonValue } from './json/json.js';
 import { isMarkedProgress } from './progress.js';
+
+interface NamedTool {
+  readonly name: string;
+}
 
 /** A tool with its arguments, executed inside of a call. A wrapper may execute it again (`retryTool`). */
 export class Occurrence {
@@ -9,12 +14,17 @@ export class Occurrence {
   isOver = false;
 
   constructor(
-    readonly tool: object,
+    readonly tool: NamedTool,
     /** The arguments, as text. */
     readonly args: string,
     /** Tells it from others with the same tool and arguments. Empty for the first one. */
     readonly path: string,
   ) {}
+
+  /** What the execution begins. Another tool, or this one with other arguments, may begin the same. */
+  scope(): CallScope {
+    return new CallScope(`${this.path}/${hash(`${this.tool.name} ${this.args}`)}`);
+  }
 
   follow<T>(): MonoTypeOperatorFunction<T> {
     let hasResult = false; // whoever has taken it may unsubscribe (`first`)
@@ -29,11 +39,11 @@ export class Occurrence {
 
 /** One execution of a tool, with the tools that it executes. A tool may execute another one several times. */
 export class CallScope {
-  private readonly occurrences = new Map<object, Map<string, Occurrence[]>>();
+  private readonly occurrences = new Map<NamedTool, Map<string, Occurrence[]>>();
 
   constructor(private readonly path = '') {}
 
-  begin(tool: object, args: unknown): Occurrence {
+  begin(tool: NamedTool, args: unknown): Occurrence {
     const text = textOf(args);
     const ofTool = this.occurrences.get(tool) ?? new Map<string, Occurrence[]>();
     this.occurrences.set(tool, ofTool);

@@ -65,6 +65,11 @@ export interface ToolCallFragment {
   readonly arguments?: string | JsonObject | null;
   /** Set if the provider marks the end of the call in this fragment. */
   readonly done?: true;
+  /**
+   * Set if this fragment is only for readers: nothing is a call until a fragment without it brings the whole call, with
+   * the same `index`. What that one has counts.
+   */
+  readonly preview?: true;
   readonly providerData?: ProviderData;
 }
 

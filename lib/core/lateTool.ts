@@ -6,7 +6,7 @@ type LateTool = object & { readonly [late]?: (idempotencyKey: string) => Error |
 const noRefusal = () => undefined;
 
 /** Marks a tool whose calls begin when the response is complete, also with `eager`: it may be cut before. */
-export const markLate = <T extends LateTool>(tool: T, refusal = tool[late] ?? noRefusal): T => ({
+export const markLate = <T extends LateTool>(tool: T, refusal: LateTool[typeof late] = noRefusal): T => ({
   ...tool,
   [late]: refusal,
 });

@@ -5,6 +5,7 @@ import type { StreamEvent } from './event.js';
 import { asKnownEvent, type KnownEvent } from './eventGuards.js';
 import type { CallScope } from './callScope.js';
 import type { InnerPlaces } from './innerPlaces.js';
+import type { InnerWork } from './innerWork.js';
 import type { ToolCallPart } from './message.js';
 
 /** A limit of time that does not count the time of a person. */
@@ -21,7 +22,7 @@ export interface InnerRunControl {
 }
 
 /** What `agentTool` reads as `outer`. The inner run reports to it directly: tools made of tools need no support. */
-export interface OuterRun {
+export interface OuterRun extends InnerWork {
   readonly call: ToolCallPart;
   /** Whether the outer run has checkpoints, so that the inner one needs them too. */
   readonly checkpoints: boolean;
@@ -52,15 +53,6 @@ export interface OuterRun {
   emit(event: StreamEvent): void;
   /** Keeps an inner run so far, for the checkpoints of the outer run. Its `task` tells it from others of the call. */
   keep(checkpoint: Checkpoint): void;
-  /** Begins work that a suspension would interrupt. Returns its end. */
-  begin(): () => void;
-  /**
-   * Ends the call without a result, because inner calls wait, as soon as nothing inside of it works. The outer run
-   * waits for the same calls.
-   */
-  suspend(checkpoint: Checkpoint): void;
-  /** An inner run that has waited goes on: it is not suspended. */
-  goOn(order: number): void;
   readonly clocks: Set<Clock>;
   /** A person is asked by `waiting`: the deadlines of the call stop, and another call may begin. */
   pause(waiting: object): void;
@@ -133,8 +125,8 @@ export function answersInside(outer: string, answers: CallAnswers): CallAnswers 
 }
 
 /** What is answered from now on. Calls that start over may have the ids of others, which were answered before. */
-export function laterAnswers(answers: Observable<CallAnswers>): Observable<CallAnswers> {
-  const later = new ReplaySubject<CallAnswers>(MAX_ANSWERS);
+export function laterAnswers<T>(answers: Observable<T>): Observable<T> {
+  const later = new ReplaySubject<T>(MAX_ANSWERS);
   let isLater = false;
   answers.pipe(filter(() => isLater)).subscribe(later);
   isLater = true;

@@ -60,7 +60,7 @@ class TextFilter {
  * each attempt at a turn has a new reader.
  *
  * ```ts
- * const address = /[\w.+-]+@[\w-]+(?:\.[\w-]+)+/g;
+ * const address = /(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63})+/g; // with limits: linear
  * const maskEmails = () =>
  *   textFilter<Chunk>((emit) => {
  *     let held = ''; // the last word, which may be the beginning of an address
@@ -70,7 +70,8 @@ class TextFilter {
  *     return {
  *       read(chunk) {
  *         const text = held + chunk.text;
- *         const end = text.search(/[\w.+@-]*$/);
+ *         const word = text.split(/[^\w.+@-]/).at(-1) ?? '';
+ *         const end = text.length - Math.min(word.length, 320); // no address is longer
  *         held = text.slice(end);
  *         emitText(text.slice(0, end));
  *         return false;

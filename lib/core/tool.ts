@@ -1,4 +1,5 @@
 import type { CallScope } from './callScope.js';
+import type { InnerWork } from './innerWork.js';
 import type { ObservableInput } from 'rxjs';
 import { schemaError, toolsError } from './errors.js';
 import type {
@@ -57,12 +58,14 @@ export interface ToolContext<P = unknown, Call extends ToolCallPart<string, unkn
   readonly outer?: OuterRun | undefined;
   /** The execution, for tools that execute others: `agentTool` and `askTool` use it. */
   readonly scope?: CallScope | undefined;
+  /** The place of `limitTool` that the execution has, for tools that wait. Default: `outer`. */
+  readonly work?: InnerWork | undefined;
 }
 
 /** The second argument of `needsApproval`: what is known of the call before it runs. */
 export type ApprovalContext<C = unknown> = Omit<
   ToolContext<unknown, ToolCallPart, C>,
-  'signal' | 'progress' | 'usage' | 'idempotencyKey' | 'outer' | 'scope'
+  'signal' | 'progress' | 'usage' | 'idempotencyKey' | 'outer' | 'scope' | 'work'
 >;
 
 /**

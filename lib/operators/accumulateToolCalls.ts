@@ -15,10 +15,11 @@ import type { OfType } from '../core/typesOf.js';
  *
  * A call is complete when the provider marks its end, or when its arguments have closed and a call opens at another
  * index; otherwise at a `finish` of `stop`, `toolCalls` or `unspecified`. With another reason, and without a `finish`,
- * incomplete calls are dropped. A `finish` of `stop` or `unspecified` in a turn with calls becomes
- * `toolCalls`. Arguments that are not a JSON object become `{ _raw, _error: 'invalid_json' }`. A call without an id
- * receives a new id, and an id that was used before is replaced. All other events pass through. `retract` discards the
- * pending calls. The cost is linear in the length of the stream, however the arguments are split into fragments.
+ * incomplete calls are dropped. A `finish` of `stop` or `unspecified` in a turn with calls becomes `toolCalls`.
+ * Arguments that are not a JSON object become `{ _raw, _error: 'invalid_json' }`. A call without an id receives a new
+ * id, and an id that was used before is replaced. All other events pass through. `retract` discards the pending calls.
+ * A fragment marked as `preview` is emitted with `fragments`, and belongs to no call. The cost is linear in the length
+ * of the stream, however the arguments are split into fragments.
  *
  * ```ts
  * model.stream(request).pipe(accumulateToolCalls()).subscribe((event) => {

@@ -59,7 +59,7 @@ const createNamedShapes = (): readonly (readonly [name: string, characters: stri
   [`[Aa]uthorization${colon}(?:[A-Za-z]{3,12} )?(?=[\\w.~+/=-]{0,64}\\d)`, '[\\w.~+/=-]', 16],
 ];
 
-/** Telegram "Bot API". */
+/** Telegram "Bot API": its URLs have it after `bot`. */
 const botToken = '\\d{8,10}:AA[\\w-]{33}(?![\\w-])';
 
 /** Discord "Bot authorization header" (an id of digits in Base64), Twilio "API keys", and an account with its token. */
@@ -76,7 +76,7 @@ const beginningsOf = (list: typeof shapes) => list.map(([some]) => some).join('|
 const createPattern = () => {
   const all = [...shapes, ...plainShapes, ...dottedShapes].map(([beginnings, rest]) => `(?:${beginnings})${rest}`);
   const pem = `-----BEGIN ${keyName}${keyLines}*?(?:-----END ${keyName}|(?!${keyLines}))`;
-  return new RegExp(`\\b(?:${[...all, botToken].join('|')})|${pem}`, 'y');
+  return new RegExp(`(?:\\b|(?<=\\bbot))(?:${[...all, botToken].join('|')})|${pem}`, 'y');
 };
 const namedShapes = /* @__PURE__ */ createNamedShapes();
 const createNamedPatterns = () =>
@@ -237,7 +237,7 @@ const createOpenContext = () =>
     [
       ':(?:\\/(?:\\/[^\\s/:@"\'<>\\\\]{0,256}(?::[^\\s/"\'<>\\\\]{0,4096})?)?)?',
       ...namedShapes.map(([name, characters]) => `${name.replace(/\(\?=.*/, '')}${characters}*`),
-      '\\b\\d{1,10}(?::(?:A|AA[\\w-]*)?)?',
+      '(?:\\b|(?<=\\bbot))\\d{1,10}(?::(?:A|AA[\\w-]*)?)?',
       '\\b(?:[MNO][DTjz][\\w-]{0,26}(?:\\.[\\w-]{0,40}){0,2}|(?:SK|AC)[\\da-f:]{0,65}|[ACSKMNO])',
     ]
       .map((part) => `(?:${part})$`)

@@ -1,10 +1,12 @@
-import { defer, finalize, map, NEVER, noop, ReplaySubject, Subject, tap, type Observable } from 'rxjs';
-import { answeredIds, pickAnswers, type CallAnswers, type WaitingCall } from '../core/approval.js';
+import { concat, defer, EMPTY, filter, finalize, map, merge, noop, Observable, ReplaySubject, startWith } from 'rxjs';
+import { Subject, take, tap } from 'rxjs';
+import { answeredIds, mergeAnswers, pickAnswers, type CallAnswers, type WaitingCall } from '../core/approval.js';
 import { ASKED_CALL } from '../core/askingTool.js';
 import type { Checkpoint, ResumedRun } from '../core/checkpoint.js';
 import type { StreamEvent } from '../core/event.js';
 import type { KnownEvent } from '../core/eventGuards.js';
 import type { InnerPlace } from '../core/innerPlaces.js';
+import type { InnerWork } from '../core/innerWork.js';
 import { isSameJson } from '../core/json/equal.js';
 import { omitUndefined } from '../core/json/json.js';
 import { innermost, laterAnswers, nestedId, withoutWaiting } from '../core/nested.js';
@@ -22,7 +24,12 @@ export class AgentTask {
   /** The inner calls that have begun or ended, or were answered while the run lived. */
   private readonly used = new Set<string>();
   private last: Checkpoint | undefined;
-  private end = noop;
+  private inside: InnerWork;
+  /** Whether the run has ended, since its calls wait. */
+  private isWaiting = false;
+  /** The answers to them that the run has not received yet, and those of them that are cancelled. */
+  private answersLeft: CallAnswers;
+  private cancelled: string[] = [];
 
   constructor(
     readonly runId: string,
@@ -30,27 +37,58 @@ export class AgentTask {
     private readonly outer: OuterRun,
     private readonly place: InnerPlace,
   ) {
+    this.inside = outer;
     this.last = place.resumed?.checkpoint;
+    this.answersLeft = place.resumed?.answers ?? {};
   }
 
-  work<T>(run: () => Observable<T>): Observable<T> {
-    return defer(() => {
-      this.outer.goOn(this.place.task.order);
-      const endWork = this.outer.begin();
-      const end = () => {
-        this.control.leave(this);
-        endWork();
-      };
-      this.end = end;
-      return run().pipe(finalize(end));
+  work<T>(inside: InnerWork, run: () => Observable<T>): Observable<T> {
+    this.inside = inside;
+    const mayBegin = new Observable<never>((out) => inside.goOn(this.place.task.order, () => out.complete()));
+    const begun = defer(() => {
+      this.isWaiting = false;
+      const endWork = inside.begin();
+      return run().pipe(
+        finalize(() => {
+          this.control.leave(this);
+          endWork();
+        }),
+      );
     });
+    return concat(mayBegin, begun);
   }
 
   /** The call waits, unless something else works in it. */
-  wait(checkpoint: Checkpoint): Observable<never> {
-    this.outer.suspend(this.own(checkpoint));
-    this.end();
-    return NEVER;
+  wait(checkpoint: Checkpoint): void {
+    this.isWaiting = true;
+    this.used.clear();
+    this.cancelled = [];
+    this.last = checkpoint;
+    this.inside.suspend(this.own(checkpoint));
+  }
+
+  /** Emits when the run goes on: a call for which it waits is answered, or cancelled, while something else works. */
+  goesOn(): Observable<unknown> {
+    if (!this.isWaiting) return EMPTY;
+    const { control, outer } = this;
+    const answers = laterAnswers(outer.answers).pipe(
+      map((given) => pickAnswers(given, (id) => this.waitsFor(id))),
+      filter((given) => answeredIds(given).length > 0),
+      tap((given) => (this.answersLeft = mergeAnswers(this.answersLeft, given))),
+    );
+    const cancelled = control.cancelled.pipe(
+      filter((id) => this.waitsFor(id)),
+      tap((id) => this.cancelled.push(id)),
+    );
+    return merge(answers, cancelled).pipe(
+      take(1),
+      tap(() => control.showAll(this.last?.open?.waiting, this)),
+    );
+  }
+
+  notifiers() {
+    const { control, cancelled } = this;
+    return { stop: control.stopped, cancel: control.cancelled.pipe(startWith(...cancelled)) };
   }
 
   answers(): Observable<CallAnswers> {
@@ -77,15 +115,27 @@ export class AgentTask {
   /** What has a result keeps it, and an answer that was not used is used now. Any other call asks again. */
   rest(): Partial<ResumedRun> {
     const checkpoint = this.last && withoutWaiting(this.last, this.used);
-    const waits = (id: string) => checkpoint?.open?.waiting.some((call) => call.id === id) ?? false;
-    return { ...omitUndefined({ checkpoint }), answers: pickAnswers(this.place.resumed?.answers ?? {}, waits) };
+    return {
+      ...omitUndefined({ checkpoint }),
+      answers: pickAnswers(this.answersLeft, (id) => waitsIn(checkpoint, id)),
+    };
+  }
+
+  private waitsFor(id: string): boolean {
+    return waitsIn(this.last, id);
   }
 }
+
+const waitsIn = (checkpoint: Checkpoint | undefined, id: string): boolean =>
+  checkpoint?.open?.waiting.some((call) => call.id === id) ?? false;
 
 /** Passes a stop of the call, and the cancellation of an inner call, on to the inner run. */
 export class AgentControl implements InnerRunControl {
   private readonly stops = new ReplaySubject<void>(1);
+  readonly stopped = this.stops.asObservable();
   private readonly cancels = new Subject<string>();
+  /** The ids of inner calls. */
+  readonly cancelled = this.cancels.asObservable();
   /** The inner calls that a person has seen, until they begin or end. */
   private readonly shown = new Map<string, WaitingCall>();
   /** Those of them for which a run waits. */
@@ -95,8 +145,7 @@ export class AgentControl implements InnerRunControl {
 
   constructor(private readonly outer: OuterRun) {
     const runs = (outer.resumed ?? []).filter(({ checkpoint }) => checkpoint.orchestrator !== ASKED_CALL);
-    const waiting = runs.flatMap(({ checkpoint }) => checkpoint.open?.waiting ?? []);
-    for (const call of waiting) this.show(call);
+    this.showAll(runs.flatMap(({ checkpoint }) => checkpoint.open?.waiting ?? []));
   }
 
   /** A tool may run several agents, or an agent several times: each is another task, with runs of its own. */
@@ -114,10 +163,6 @@ export class AgentControl implements InnerRunControl {
     this.isAgain = true;
     const toShown = (given: CallAnswers) => pickAnswers(given, (id) => shown.has(id));
     return isAgain ? laterAnswers(outer.answers).pipe(map(toShown)) : outer.answers;
-  }
-
-  notifiers() {
-    return { stop: this.stops.asObservable(), cancel: this.cancels.asObservable() };
   }
 
   stop(): void {
@@ -140,6 +185,10 @@ export class AgentControl implements InnerRunControl {
   /** Nobody waits for a person in a run that has ended, or that the tool has given up. */
   leave(task: AgentTask): void {
     this.close([...this.open].flatMap(([id, owner]) => (owner === task ? [id] : [])));
+  }
+
+  showAll(waiting: readonly WaitingCall[] = [], task?: AgentTask): void {
+    for (const call of waiting) this.show(call, task);
   }
 
   /** The deadline of the outer call does not count the time of a person. */

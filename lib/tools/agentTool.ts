@@ -1,4 +1,4 @@
-import { catchError, concatMap, EMPTY, of, throwError, type Observable } from 'rxjs';
+import { catchError, concatMap, defer, EMPTY, of, repeat, throwError, type Observable } from 'rxjs';
 import type { Approve } from '../core/approval.js';
 import { scopeOf } from '../core/callScope.js';
 import type { Checkpoint } from '../core/checkpoint.js';
@@ -116,17 +116,17 @@ export function agentTool<A extends AnyAgent, const Name extends string, S exten
     description,
     parameters: parameters ?? promptParameters,
     execute(args, toolContext) {
-      const { outer, idempotencyKey } = toolContext;
+      const { outer, work = outer, idempotencyKey } = toolContext;
       const scope = scopeOf(toolContext);
       const answers = (task?: AgentTask) =>
-        innerEvents(agent, () => requireSync('prompt', prompt(args as never)), toolContext, task).pipe(
+        defer(() => innerEvents(agent, () => requireSync('prompt', prompt(args as never)), toolContext, task)).pipe(
           concatMap((event) => report(event, agent, name, toolContext, task)),
           catchError((thrown: unknown) => throwError(() => withoutConversation(thrown))),
         );
-      if (!outer || !scope) return answers();
+      if (!outer || !work || !scope) return answers();
       const occurrence = scope.begin(definition, args);
       const task = controlOf(outer).taskOf(idempotencyKey, placesOf(outer).of('agent', name, occurrence));
-      return task.work(() => answers(task)).pipe(occurrence.follow());
+      return task.work(work, () => answers(task)).pipe(repeat({ delay: () => task.goesOn() }), occurrence.follow());
     },
     ...innerAgentProperty(known && { ...known, name }),
   };
@@ -152,7 +152,7 @@ function optionsOf({ call, approve, patience, written }: OuterRun, task: AgentTa
   const approveInner: Approve | undefined = approve && ((request) => approve(asOuterCall(call.id, request)));
   const live = patience > 0 ? { answers: task.answers(), patience } : {};
   return {
-    ...task.control.notifiers(),
+    ...task.notifiers(),
     ...live,
     checkpoints: true,
     written,
@@ -183,7 +183,10 @@ function report(
     }
     case 'result': {
       const { checkpoint, ...result } = known.result;
-      if (checkpoint && task && agent.resume) return task.wait(checkpoint);
+      if (checkpoint && task && agent.resume) {
+        task.wait(checkpoint);
+        return EMPTY;
+      }
       outer?.emit(event);
       return of(answerOf(name, result));
     }

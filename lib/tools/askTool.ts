@@ -74,12 +74,12 @@ export function askTool<
   const asking = definition as unknown as Tool;
   const execute: Tool['execute'] = (args, given) => {
     const context = given as ToolContext;
-    const { outer, idempotencyKey } = context;
+    const { outer, work = outer, idempotencyKey } = context;
     const scope = scopeOf(context);
-    if (!outer || !scope) throw notInRun();
+    if (!outer || !work || !scope) throw notInRun();
     const occurrence = scope.begin(definition, args);
     const call = askedCall(outer, idempotencyKey, placesOf(outer).of('ask', definition.name, occurrence));
-    return call.run((ask) => runTool(asking, args, { ...context, ...ask })).pipe(occurrence.follow());
+    return call.run(work, (ask) => runTool(asking, args, { ...context, ...ask })).pipe(occurrence.follow());
   };
   return markAsking(tool({ ...asking, execute } as never)) as unknown as ReturnType<
     typeof askTool<Name, Output, S, P, C>

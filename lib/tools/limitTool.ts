@@ -1,11 +1,11 @@
-import { concat, defer, noop, Observable } from 'rxjs';
 import { mayAskInside } from '../core/askingTool.js';
 import { callToolWrapper } from '../core/callWrapper.js';
-import type { OuterRun } from '../core/nested.js';
+import { HeldPlace } from '../core/heldPlace.js';
 import { requireGiven } from '../core/options.js';
-import { createSemaphore, type Semaphore } from '../core/semaphore.js';
+import { createSemaphore } from '../core/semaphore.js';
 import type { Tool } from '../core/tool.js';
-import { wrapTool, type ToolValue } from './wrapTool.js';
+import { runTool } from '../operators/execute/runTool.js';
+import type { ArgumentsOf, ContextOf } from './wrapTool.js';
 
 export interface LimitToolOptions {
   /** The maximum number of calls that run at a time, in all runs together. */
@@ -24,9 +24,9 @@ export interface LimitToolOptions {
  * which they were made. A call that is cancelled while it waits gives up its place. The time in which a call waits
  * counts towards `toolDeadline`; put `deadlineTool` inside to exclude it: `limitTool(deadlineTool(tool, 5_000), ...)`.
  *
- * A call that asks (`askTool`, a tool of an MCP server, a sub-agent) keeps its place while a person is asked. The calls
- * that wait for the place may wait for that person, so their time does not count for `toolDeadline` and
- * `toolConcurrency`.
+ * A call that asks (`askTool`, a tool of an MCP server, a sub-agent) keeps its place while a person is asked in memory
+ * (`patience`). The calls that wait for the place may wait for that person, so their time does not count for
+ * `toolDeadline` and `toolConcurrency`.
  *
  * ```ts
  * const query = limitTool(queryDatabase, { concurrency: 2 });
@@ -47,28 +47,16 @@ export function limitTool(...args: readonly unknown[]) {
 function limited({ concurrency }: LimitToolOptions) {
   requireGiven('concurrency', concurrency, 1);
   return <T extends Tool>(tool: T): T => {
+    if (!tool.execute) return tool;
     const semaphore = createSemaphore(concurrency); // each tool has a limit of its own
-    return wrapTool(tool, (run, _args, { outer }) =>
-      outer && mayAskInside(tool) ? limitAsking(run, semaphore, outer) : run.pipe(semaphore.limit()),
-    );
+    return {
+      ...tool,
+      execute(args: ArgumentsOf<T>, context: ContextOf<T>) {
+        const { outer, work = outer } = context;
+        if (!outer || !work || !mayAskInside(tool)) return runTool(tool, args, context).pipe(semaphore.limit());
+        const place = new HeldPlace(semaphore, outer, work);
+        return place.limit(runTool(tool, args, { ...context, work: place }));
+      },
+    };
   };
-}
-
-/** A call that waits lets others go on; answered, it needs a place of the tool and one of the run. */
-function limitAsking(run: Observable<ToolValue>, semaphore: Semaphore, outer: OuterRun): Observable<ToolValue> {
-  return new Observable((out) => {
-    const place = { isPaused: false, isGranted: false };
-    const proceeded = new Observable<never>((begin) => outer.proceed(place, () => begin.complete()));
-    const granted = defer(() => {
-      place.isGranted = true;
-      return place.isPaused ? concat(proceeded, run) : run;
-    });
-    out.add(granted.pipe(semaphore.limit()).subscribe(out));
-    if (place.isGranted || out.closed) return;
-    place.isPaused = true;
-    out.add(() => {
-      if (!place.isGranted) outer.proceed(place, noop); // the call may go on without the tool
-    });
-    outer.pause(place);
-  });
 }

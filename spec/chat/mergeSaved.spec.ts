@@ -56,6 +56,17 @@ const conversations = fc.tuple(
 );
 
 describe('mergeSaved', () => {
+  it.each([
+    ['this tab', 'a', 'b', 'b'],
+    ['another tab', 'b', 'a', 'b'],
+    ['this tab, in another branch', 'c', 'b', 'c'],
+  ])('mergeSaved does not hide what follows: the last exchange is selected by %s', (_, own, theirs, expected) => {
+    const list = [exchange('idle', { id: 'a' }), ...['b', 'c'].map((id) => exchange('idle', { id, parent: 'a' }))];
+    const stored = savedConversation(list, theirs);
+    expect(mergeSaved(stored, {}, savedConversation(list, own)).selected).toBe(expected);
+    expect(mergeSaved(stored, { selected: theirs }, savedConversation(list, own)).selected).toBe(expected);
+  });
+
   it('mergeSaved keeps what both devices have readable, whatever the order in which they have sent it', () => {
     fc.assert(
       fc.property(conversations, ([theirs = [], own = []]) => {

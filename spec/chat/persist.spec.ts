@@ -112,9 +112,28 @@ describe('persist', () => {
     const shown = selected();
     expect([id, newest]).not.toContain(shown); // what the second tab has sent
     first.chat.select(newest ?? '');
+    expect(selected()).toBe(shown); // it follows the one that is selected
+    first.chat.select(id);
     second.chat.send('d');
-    expect(selected()).toBe(newest);
+    expect(selected()).toBe(id);
   });
+
+  it.each([1, 2])(
+    'persist stores the selection of a prompt that was sent when the page was opened (%d waited)',
+    (count) => {
+      const { storage, open } = createStorage(createAgent({ model: scriptedModel(() => 'Done') }));
+      const first = open();
+      first.chat.send('a');
+      first.seen.subscription.unsubscribe();
+      first.stored.subscription.unsubscribe();
+      const queued = ['b', 'c'].slice(0, count).map((input) => ({ id: input, input }));
+      storage.setItem('chat', JSON.stringify({ ...JSON.parse(storage.getItem('chat') ?? ''), queued }));
+      open();
+      const { view } = conversation(silent, { saved: storage.getItem('chat') });
+      const texts = view.exchanges.map(({ messages: [prompt] }) => prompt && messageText(prompt as never));
+      expect([texts, view.queued]).toEqual([['a', 'b', 'c'].slice(0, count + 1), []]);
+    },
+  );
 
   it('persist replaces a value that cannot be read at the first change', () => {
     const { storage, open, prompts } = createStorage();

@@ -126,7 +126,7 @@ const reported: Readonly<Record<string, Use>> = {
 
 /** They may be asynchronous, their errors are reported (`reportUnhandled.spec.ts`), or they are not the user's. */
 const others =
-  /^(KeepChatsOptions\.title|PageRequestOptions\.headers|RetryToolOptions\.delay|ToolSearchOptions\.execute|\w+Observer\.\w+|ObserveOptions\.\w+|TurnOptions\.onToolError|ExecuteToolsOptions\.(onToolError|onUsage)|CustomToolOptions\.execute|ClientToolOptions\.execute|ComputerOptions\.execute|FromServerSentEventsOptions\.\w+|ShareRunOptions\.stop|Inject\w+\.\w+|ProvideAgentOptions\.user|ToolContractOptions\.\w+|ProviderContractOptions\.\w+|ServeOptions\.\w+|DurableWorkerOptions\.connect|(RunOptions\.wrapTurn|EndRunOptions|EndTurnOptions|DecodeOptions|FramingOptions|ModelSettings|ChatSettings|CallSettings|InputOptions|ConnectionOptions|GuardOptions|ExecutorOptions|AccumulateOptions\.usedIds)\b.*)$/;
+  /^(KeepChatsOptions\.title|PageRequestOptions\.headers|RetryToolOptions\.delay|ToolSearchOptions\.execute|\w+Observer\.\w+|ObserveOptions\.\w+|TurnOptions\.onToolError|ExecuteToolsOptions\.(onToolError|onUsage)|CustomToolOptions\.execute|ClientToolOptions\.execute|ComputerOptions\.execute|FromServerSentEventsOptions\.\w+|ShareRunOptions\.stop|Inject\w+\.\w+|ProvideAgentOptions\.user|ToolContractOptions\.\w+|ProviderContractOptions\.\w+|ServeOptions\.\w+|DurableWorkerOptions\.connect|(RunOptions\.wrapTurn|EndRunOptions|EndTurnOptions|DecodeOptions|FramingOptions|ModelSettings|ChatSettings|CallSettings|InputOptions|ConnectionOptions|GuardOptions|ExecutorOptions|ApprovalOptions|AccumulateOptions\.usedIds)\b.*)$/;
 
 /** The names of the options in `lib` that are functions: `Interface.option`. */
 function functionOptions(): readonly string[] {

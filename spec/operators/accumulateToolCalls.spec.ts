@@ -1127,6 +1127,50 @@ describe('accumulateToolCalls', () => {
     expect(labelsOf([done, done, { index: 0, done: true }])).toEqual([[0, 'f', 'x']]);
   });
 
+  describe('with previews', () => {
+    const preview = (fields: FragmentFields): ToolCallFragment => fragment({ ...fields, preview: true });
+    const run = (chunks: readonly Chunk[], fragments = true) =>
+      observe(from(chunks).pipe(accumulateToolCalls({ fragments, usedIds: ['used'], newId: () => 'new' }))).values;
+    const shown = [preview({ index: 'a', id: 'used', name: 'f' }), preview({ index: 'a', arguments: '{"a"' })];
+
+    it('accumulateToolCalls shows a preview under the label of its call, and then what the preview did not have', () => {
+      const call = fragment({ index: 'a', id: 'used', name: 'f', arguments: '{"a":1}', done: true });
+      expect(run([...shown, call, finish()])).toEqual([
+        fragment({ index: 0, id: 'new', name: 'f' }),
+        fragment({ index: 0, id: 'new', name: 'f', arguments: '{"a"' }),
+        fragment({ index: 0, id: 'new', name: 'f', arguments: ':1}' }),
+        { type: 'toolCall', id: 'new', name: 'f', arguments: { a: 1 } },
+        finish(),
+      ]);
+      expect(run([...shown, call, finish()], false)).toHaveLength(2);
+    });
+
+    it.each([
+      fragment({ index: 'a', id: 'used', name: 'g', arguments: '{"b":2}', done: true }),
+      fragment({ index: 'a', id: 'used', name: 'g', arguments: { b: 2 } }),
+    ])('accumulateToolCalls emits the call, not what its preview had: %j', (call) => {
+      expect(run([...shown, preview({ index: 'a', arguments: ':1}' }), call, finish()]).slice(3)).toEqual([
+        fragment({ index: 0, id: 'new', name: 'g', arguments: '' }),
+        { type: 'toolCall', id: 'new', name: 'g', arguments: { b: 2 } },
+        finish(),
+      ]);
+    });
+
+    it.each<FinishReason>(['stop', 'toolCalls', 'unspecified', 'length'])(
+      'accumulateToolCalls makes no call of a preview alone, whatever follows: %s',
+      (reason) => {
+        const whole = preview({ index: 'a', id: 'a', name: 'f', arguments: '{"a":1}', done: true });
+        expect(run([whole, finish(reason)], false)).toEqual([finish(reason)]);
+        const next = fragment({ index: 'b', id: 'b', name: 'g', arguments: '{}', done: true });
+        expect(run([whole, next], false)).toEqual([{ type: 'toolCall', id: 'b', name: 'g', arguments: {} }]);
+        expect(run([...shown, { type: 'retract' }, finish(reason)], false)).toEqual([
+          { type: 'retract' },
+          finish(reason),
+        ]);
+      },
+    );
+  });
+
   it('a labelled fragment has only the fields that are known', () => {
     const { values } = observe(
       of(fragment({}), fragment({ index: 0, name: '' }), fragment({ id: 'x' }), fragment({ id: 'x', name: 'f' })).pipe(

@@ -62,6 +62,7 @@ const tokens: Readonly<Record<string, readonly [token: string, rest?: string]>> 
   'Bedrock, for an hour': [`bedrock-api-key-${letters}${digits}==`],
   'Google, since 2026': [`AQ.Ab8RN6${letters}${letters}`],
   Telegram: [`123456789:AA${letters}ABCDEFG`],
+  'Telegram, in a URL': [`https://t.example/bot123456789:AA${letters}ABCDEFG`, 'https://t.example/bot'],
   'a client secret of Entra ID': [`abc8Q~${letters}ABCDE.-~`, 'abc8Q~'],
   'Google, refreshed': [`1//0g${letters}-${letters}`],
   Meta: [`EAAC${(letters + digits).repeat(3)}`],

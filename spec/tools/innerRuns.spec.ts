@@ -239,6 +239,68 @@ const rows: Readonly<
     ['removed', 'removed'],
     ['all done', 'B done'],
   ],
+  'a question has the only place of a limit, which an agent at work needs': [
+    ({ agentNamed, confirm }) => {
+      const limited = limitTool(confirm, { concurrency: 1 });
+      const worker = agentNamed('A', { ...limited, name: 'work' });
+      return outerTool((context) => forkJoin([executed(limited, context, {}), executed(worker, context)]));
+    },
+    [],
+    ['to Sure?', 'A done'],
+  ],
+  'an agent that waits has the only place of a limit, which another one needs': [
+    ({ agentNamed, remove }) => {
+      const limited = limitTool(agentNamed('A', remove), { concurrency: 1 });
+      const worker = agentNamed('B', { ...outerTool((context) => executed(limited, context)), name: 'work' });
+      return outerTool((context) => forkJoin([executed(limited, context), executed(worker, context)]));
+    },
+    ['removed', 'removed'],
+    ['A done', 'B done'],
+  ],
+  'a question waits in a tool that keeps the place of a limit, since it works': [
+    ({ agentNamed, pay }) => {
+      const worker = agentNamed('A', pay);
+      const schema = z.object({ text: z.string() });
+      const both = askTool({
+        name: 'both',
+        description: '',
+        parameters: z.object({ of: z.number() }),
+        execute: ({ of }, context) =>
+          forkJoin([context.ask({ message: `${of}?`, schema }), executed(worker, context as Context)]),
+      });
+      const limited = limitTool(both as Tool, { concurrency: 1 });
+      return outerTool((context) => forkJoin([1, 2].map((of) => executed(limited, context, { of }))));
+    },
+    ['pay begins', 'paid', 'pay begins', 'paid'],
+    [
+      [{ text: 'to 1?' }, 'A done'],
+      [{ text: 'to 2?' }, 'A done'],
+    ],
+  ],
+  'a tool runs twice, with other arguments, and so does the agent in it, with the same ones': [
+    ({ agentNamed, remove }) => {
+      const agent = agentNamed('A', remove);
+      const inner = tool({
+        name: 'inner',
+        description: '',
+        execute: (_, context) => executed(agent, context as Context),
+      });
+      return outerTool((context) => forkJoin([1, 2].map((of) => runLast(inner as Tool, context, { of }))));
+    },
+    ['removed', 'removed'],
+    ['A done', 'A done'],
+  ],
+  'two tools run the same agent with the same arguments': [
+    ({ agentNamed, remove }) => {
+      const agent = agentNamed('A', remove);
+      const wrapped = (name: string) =>
+        tool({ name, description: '', execute: (_, context) => executed(agent, context as Context) }) as Tool;
+      const tools = [wrapped('first'), wrapped('second')];
+      return outerTool((context) => forkJoin(tools.map((inner) => runLast(inner, context))));
+    },
+    ['removed', 'removed'],
+    ['A done', 'A done'],
+  ],
 };
 
 /** Fails so many times. */
@@ -376,6 +438,48 @@ describe('the inner runs of a call', () => {
     const result = only(() => agent.run('Hi', { answers }));
     expect([result.finishReason, resultOf(result)]).toMatchObject(['stop', { result: ['yes', 'A done'] }]);
     expect(effects).toEqual(['pay begins', 'paid']);
+  });
+
+  it.each<[string, (world: World) => readonly Tool[], string]>([
+    ['a call', ({ remove }) => [tool({ name: 'all', description: '', ...remove } as never)], 'c1'],
+    [
+      'a call of an agent',
+      ({ agentNamed, remove, pay }) => {
+        const [first, second] = [agentNamed('A', remove), agentNamed('B', pay)];
+        return [outerTool((context) => forkJoin([executed(first, context), executed(second, context)]))];
+      },
+      'c1/A1',
+    ],
+    [
+      'a call of an agent of an agent',
+      ({ agentNamed, remove, pay }) => {
+        const inner = agentNamed('A', remove);
+        const first = agentNamed('B', { ...outerTool((context) => executed(inner, context)), name: 'work' });
+        const second = agentNamed('C', pay);
+        return [outerTool((context) => forkJoin([executed(first, context), executed(second, context)]))];
+      },
+      'c1/B1/A3',
+    ],
+  ])('receive an approval, or a cancellation, of %s that comes late', (_, make, id) => {
+    for (const [given, effects] of [
+      [{ answers: { decisions: { [id]: { approve: true } } } }, ['removed']],
+      [{ cancel: id }, []],
+      [{ stop: true }, []],
+    ] as const) {
+      const world = createWorld();
+      const [all] = make(world);
+      const long = tool({ name: 'long', description: '', execute: () => timer(300).pipe(map(() => 'long')) }) as Tool;
+      const model = scriptedModel(({ messages }) =>
+        messages.length === 1 ? [toolCall('all', go, 'c1'), toolCall('long', {}, 'c2')] : 'Done.',
+      );
+      const agent = createAgent({ model, tools: [{ ...all, name: 'all' } as Tool, long], toolConcurrency: 2 });
+      const late = <T>(value: T | undefined) => concat(timer(100).pipe(concatMap(() => (value ? [value] : []))), NEVER);
+      const { cancel, answers, stop } = { cancel: undefined, answers: undefined, stop: undefined, ...given };
+      const notifiers = { answers: late(answers), cancel: late(cancel), stop: late(stop) };
+      const result = only(() => agent.run('Hi', { ...notifiers, patience: 50 }));
+      expect([given, result.finishReason, result.waiting]).toEqual([given, stop ? 'stopped' : 'stop', undefined]);
+      expect(world.effects.filter((effect) => effect === 'removed')).toEqual(effects);
+    }
   });
 
   it('wait for a place of limitTool as long as a person decides about another one', () => {

@@ -64,11 +64,11 @@ const listOf =
     Array.isArray(value) ? value.map(mask) : maskAll(value);
 
 const byType =
-  (table: Readonly<Record<string, Masks>>): Mask =>
+  (table: Readonly<Record<string, Masks | Mask>>): Mask =>
   (value) => {
     const type = isRecord(value) ? value['type'] : undefined;
     const masks = typeof type === 'string' && Object.hasOwn(table, type) ? table[type] : undefined;
-    return fields({ ...masks, type: keep })(value);
+    return typeof masks === 'function' ? masks(value) : fields({ ...masks, type: keep })(value);
   };
 
 const valuesOf =
@@ -101,7 +101,11 @@ function checkpointMask(part: Mask, messages: Mask): Mask {
 /** A function, so that a bundler can leave the masks out. */
 function createMasks(): Mask {
   const call = keeping('id', 'name');
-  const toolResult: Masks = { ...keeping('id', 'name', 'code'), error: maskToolError };
+  const toolResult: Mask = (result) => {
+    // The error of an unknown tool has only names of tools.
+    const isUnknown = isRecord(result) && result['code'] === 'unknown_tool';
+    return fields({ ...keeping('type', 'id', 'name', 'code'), error: isUnknown ? keep : maskToolError })(result);
+  };
   const error = fields(keeping('name', 'code', 'provider', 'status', 'retryable', 'delay'));
 
   const part = byType({

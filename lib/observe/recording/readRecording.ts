@@ -121,7 +121,6 @@ const notARecording = (problem: string) =>
 class RecordingReader {
   private version: number | undefined;
   private readonly hasContent = new Map<string | undefined, boolean>();
-  private position = 0;
   private skipped = 0;
   private problem = 'The recording is empty.';
   private readonly runs: OpenRun[] = [];
@@ -203,7 +202,7 @@ class RecordingReader {
   }
 
   private add(run: OpenRun, entry: RecordedStep['entry'], at: number): void {
-    run.steps.push({ at, position: this.position++, entry });
+    run.steps.push({ at, position: run.steps.length, entry });
   }
 }
 

@@ -62,22 +62,40 @@ export function callsOf(run: RecordedRun): readonly RecordedCall[] {
     calls.push(call);
     open.set(id, call);
   };
-  // A call whose inner run is resumed has no start.
-  for (const id of Object.keys(run.start.checkpoint?.open?.nested ?? {})) begin(id, run.steps[0]);
+  let previous: KnownEvent['type'] | undefined;
+  // A call whose inner run is resumed has no start: it begins with the run, or when another one has ended.
+  let [freed] = run.steps;
+  const { toolConcurrency = 1 } = run.agent ?? {};
+  const resumed = Object.keys(run.start.checkpoint?.open?.nested ?? {});
+  for (const id of resumed.splice(0, toolConcurrency === 'unlimited' ? Infinity : toolConcurrency)) begin(id, freed);
+  const later = new Set(resumed);
   for (const step of run.steps) {
     if (!isEvent(step.entry)) continue;
     const event = asKnownEvent(step.entry.value);
     if (event.type === 'toolStart') begin(event.id, step);
+    if ('id' in event && later.delete(event.id)) begin(event.id, freed);
+    if (event.type === 'toolResult') freed = step;
     const call = 'id' in event ? open.get(event.id) : undefined;
     const output = call && outputOf(event);
     if (output) call.outputs.push({ step, output });
+    if (call && event.type === 'nested') {
+      open.delete(event.id); // the last one has changed last
+      open.set(event.id, call);
+    }
+    if (event.type === 'checkpoint' && !changesRound.has(previous))
+      [...open.values()].at(-1)?.outputs.push({ step, output: { type: 'checkpoint' } });
+    previous = event.type;
     if (event.type !== 'toolResult' || !call) continue;
     open.delete(event.id);
     call.isOpen = output === undefined;
   }
+  for (const id of later) begin(id, freed);
   suspend(run, open);
   return calls;
 }
+
+/** After each of these, a run has a checkpoint. Any other one is of a run inside a call. */
+const changesRound: ReadonlySet<unknown> = new Set(['message', 'toolWaiting', 'toolResult']);
 
 function outputOf(event: KnownEvent): CallOutput | undefined {
   switch (event.type) {
@@ -95,12 +113,13 @@ function outputOf(event: KnownEvent): CallOutput | undefined {
   }
 }
 
-/** The call waits after the last event of its agent. */
+/** The call waits after the last event of its agent, which is its checkpoint if the run has some. */
 function suspend(run: RecordedRun, open: ReadonlyMap<string, OpenCall>): void {
   const waiting = groupByKey(waitingAtEnd(run), ({ path }) => path?.[0]);
   for (const call of open.values()) {
     const inner = waiting.get(call.id)?.map(asInnerCall);
-    const step = call.outputs.at(-1)?.step ?? call.start;
+    const { step = call.start, output } = call.outputs.at(-1) ?? {};
+    if (inner && output?.type === 'checkpoint') call.outputs.pop();
     if (inner) call.outputs.push({ step, output: { type: 'toolSuspended', waiting: inner } });
   }
 }
@@ -224,8 +243,9 @@ export function toolsOf(run: RecordedRun): readonly RecordedTool[] {
   return [...definitions.values()].map((definition): RecordedTool => {
     const { name } = definition;
     const own = waitingByName.get(name) ?? [];
-    // Details are of an approval. Without them, a call that nobody answered looks the same with or without `execute`.
-    const isOpen = own.every(({ id, details }) => !details && waitedOn.has(id));
+    // Details are of an approval. Without them, a call that nobody answered looks the same with or without `execute`:
+    // it has none if the run asks somebody about other calls.
+    const isOpen = hasApprovals(run) && own.every(({ id, details }) => !details && waitedOn.has(id));
     const isAnswered = own.some(({ id }) => answered.has(id));
     return {
       definition,

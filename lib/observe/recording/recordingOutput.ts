@@ -96,24 +96,18 @@ export class RecordingOutput {
 
   private linesOf(entry: RecordingEntry): readonly string[] {
     const { secrets, maxLineLength } = this;
-    if (entry.type === 'deltas') return this.linesOfDeltas(entry);
     // The start of a run is recorded in any case.
     const limit = entry.type === 'start' ? Math.min(maxLineLength, this.maxLength) : maxLineLength;
     const line = stringifyEntry(entry);
     const isLong = line.length > limit;
+    if (isLong && entry.type === 'deltas' && entry.texts.length > 1)
+      return splitDeltas(entry).flatMap((half) => this.linesOf(half));
     const isPlain = this.hasContent && !isLong && !hasSplitText(entry);
     if (isPlain && secretsIn(line, secrets).length === 0) return [line];
     const plain = isLong ? withoutMiddle(entry, secrets) : (JSON.parse(line) as RecordingEntry);
     const clean = redactEntry(this.hasContent ? plain : maskContent(plain), secrets);
     const cleanLine = isLong ? undefined : JSON.stringify(clean);
     return [cleanLine !== undefined && cleanLine.length <= limit ? cleanLine : cutEntry(clean, limit)];
-  }
-
-  private linesOfDeltas(entry: DeltasEntry): readonly string[] {
-    const line = stringifyEntry(this.hasContent ? entry : maskContent(entry));
-    if (line.length <= this.maxLineLength) return [line];
-    if (entry.texts.length > 1) return splitDeltas(entry).flatMap((half) => this.linesOfDeltas(half));
-    return [cutEntry(this.hasContent ? entry : maskContent(entry), this.maxLineLength)];
   }
 }
 

@@ -55,11 +55,11 @@ function escapedSecrets(text: string, secrets: readonly string[]): readonly Rang
   return found.map(([from, to]) => [positions.get(from) ?? from, positions.get(to) ?? to]);
 }
 
-/** The numbers of the entry itself are not secret. */
+/** The numbers of the entry itself are not secret, and the queue has redacted the texts of deltas, as one text. */
 export function redactEntry(entry: RecordingEntry, secrets: readonly string[]): RecordingEntry {
   const fields = Object.entries(entry).map(([field, value]: [string, unknown]) => [
     field,
-    typeof value === 'number' || field === 'after' ? value : redactValue(value, secrets),
+    typeof value === 'number' || field === 'after' || field === 'texts' ? value : redactValue(value, secrets),
   ]);
   return Object.fromEntries(fields) as RecordingEntry;
 }

@@ -128,7 +128,7 @@ export class RunRecorder {
     const head = { type: 'deltas' as const, of, run: this.run, ...(request === undefined ? {} : { request }) };
     this.pushText({
       texts,
-      streams: streamNames(of, request, textSlotOf(first)?.stream ?? ''),
+      streams: streamNames(of, request, textSlotOf(first)?.streams ?? []),
       entryOf: (clean, from) => {
         if (clean.length === after.length) return { ...head, at, value, field, texts: clean, after };
         const start = after[from] ?? 0;
@@ -149,10 +149,10 @@ export class RunRecorder {
       this.flush(endedStreams({ ...head, value }));
       return;
     }
-    const { text, stream, replace } = slot;
+    const { text, streams, replace } = slot;
     this.pushText({
       texts: [text],
-      streams: streamNames(of, request, stream),
+      streams: streamNames(of, request, streams),
       entryOf: ([clean]) => ({ ...head, value: clean === text || clean === undefined ? shown : replace(clean) }),
     });
   }
@@ -208,7 +208,7 @@ function deltaField(value: StreamEvent): DeltasEntry['field'] | undefined {
   }
 }
 
-const sameFields = ['type', 'index', 'id', 'name'] as const;
+const sameFields = ['type', 'index', 'id', 'name', 'preview'] as const;
 
 const isSameDelta = (a: StreamEvent, b: StreamEvent): boolean =>
   sameFields.every((field) => Reflect.get(a, field) === Reflect.get(b, field));

@@ -3,7 +3,8 @@ import { asKnownEvent } from '../../core/eventGuards.js';
 import type { RecordingEntry, ValueEntry } from './entries.js';
 
 export interface TextSlot {
-  readonly stream: string;
+  /** Servers tell the calls of an answer apart by an index, an id, or both. */
+  readonly streams: readonly string[];
   readonly text: string;
   readonly replace: (text: string) => StreamEvent;
 }
@@ -14,28 +15,39 @@ export function textSlotOf(value: StreamEvent): TextSlot | undefined {
   switch (known.type) {
     case 'text':
     case 'thinking':
-      return slot(`:${known.type}`, known.text, (text) => ({ ...known, text }));
+      return slot([`:${known.type}`], known.text, (text) => ({ ...known, text }));
     case 'toolCallFragment':
-      return slot(`:arguments${known.index ?? ''}`, known.arguments, (args) => ({ ...known, arguments: args }));
+      return slot(
+        [`:arguments${known.index ?? ''}`, ...(known.id ? [`:argumentsOf${known.id}`] : [])],
+        known.arguments,
+        (args) => ({ ...known, arguments: args }),
+      );
     case 'toolProgress':
-      return slot(`${known.id}/progress`, known.value, (progress) => ({ ...known, value: progress }));
+      return slot([`${known.id}/progress`], known.value, (progress) => ({ ...known, value: progress }));
     case 'nested': {
       const inner = textSlotOf(known.event);
       if (!inner) return undefined;
-      return slot(`${known.id}/${inner.stream}`, inner.text, (text) => ({ ...known, event: inner.replace(text) }));
+      return slot(
+        inner.streams.map((stream) => `${known.id}/${stream}`),
+        inner.text,
+        (text) => ({ ...known, event: inner.replace(text) }),
+      );
     }
     default:
       return undefined;
   }
 }
 
-const slot = (stream: string, text: unknown, replace: TextSlot['replace']): TextSlot | undefined =>
-  typeof text === 'string' ? { stream, text, replace } : undefined;
+const slot = (streams: readonly string[], text: unknown, replace: TextSlot['replace']): TextSlot | undefined =>
+  typeof text === 'string' ? { streams, text, replace } : undefined;
 
-export function streamNames(of: ValueEntry['type'], request: number | undefined, stream: string): readonly string[] {
-  const [chunks, events] = [`request${request}/${stream}`, `run/${stream}`];
-  if (of === 'both') return [chunks, events];
-  return [of === 'chunk' ? chunks : events];
+export function streamNames(
+  of: ValueEntry['type'],
+  request: number | undefined,
+  streams: readonly string[],
+): readonly string[] {
+  const owners = { chunk: [`request${request}/`], event: ['run/'], both: [`request${request}/`, 'run/'] }[of];
+  return owners.flatMap((owner) => streams.map((stream) => owner + stream));
 }
 
 export function endedStreams(entry: RecordingEntry): readonly string[] {

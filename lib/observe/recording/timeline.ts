@@ -60,9 +60,9 @@ export function playMoments<T>(cause: Step, moments: readonly Moment<T>[], clock
     const { speed, scheduler } = clock;
     if (speed === Infinity) return from(moments.map(({ value }) => value));
     const waitFor = clock.waitFrom(cause);
-    return from(groupMoments(moments)).pipe(
+    return from(groupMoments(cause, moments)).pipe(
       concatMap(({ first, values }) => {
-        const wait = waitFor(first);
+        const wait = first === cause ? 0 : waitFor(first);
         return wait <= 0 ? from(values) : timer(wait, scheduler).pipe(concatMap(() => from(values)));
       }),
     );
@@ -77,13 +77,15 @@ interface Group<T> {
   readonly values: T[];
 }
 
-function groupMoments<T>(moments: readonly Moment<T>[]): readonly Group<T>[] {
-  const groups: Group<T>[] = [];
-  let last: Step | undefined;
+/** What directly follows is emitted together: nothing can happen in between. The clock may have advanced by one. */
+function groupMoments<T>(cause: Step, moments: readonly Moment<T>[]): readonly Group<T>[] {
+  let group: Group<T> = { first: cause, values: [] };
+  const groups = [group];
+  let last = cause;
   for (const { step, value } of moments) {
-    const group = groups.at(-1);
-    if (group && step.at === last?.at && step.position === last.position + 1) group.values.push(value);
-    else groups.push({ first: step, values: [value] });
+    const latest = group.first === cause ? cause.at + 1 : last.at;
+    if (step.at <= latest && step.position <= last.position + 1) group.values.push(value);
+    else groups.push((group = { first: step, values: [value] }));
     last = step;
   }
   return groups;

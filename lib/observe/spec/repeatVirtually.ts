@@ -3,7 +3,7 @@ import { createAgent } from '../../agent/createAgent.js';
 import { readRecording, type RecordedRun, type RecordedStep, type RunRecording } from '../recording/readRecording.js';
 import { recordRun } from '../recording/recordRun.js';
 import { runOf } from '../recording/replay.js';
-import { eventsOf } from '../recording/recordedCalls.js';
+import { callsOf, eventsOf } from '../recording/recordedCalls.js';
 import { canRepeat, replayRun } from '../recording/replayRun.js';
 import { asKnownEvent } from '../../core/eventGuards.js';
 
@@ -39,17 +39,26 @@ export function firstDifference(a: RecordedRun, b: RecordedRun): number | undefi
 
 /** Sources get milliseconds of their own: diagrams say nothing about the order of sources within one. */
 function separateSources(run: RecordedRun): RecordedRun {
+  const calls = callsOf(run).flatMap(({ id, outputs }) => outputs.map(({ step }) => [step, `call ${id}`] as const));
+  const outputs = new Map<RecordedStep, string>(calls);
   let delay = 0;
   let previous: { readonly at: number; readonly source: string } | undefined;
   const steps = run.steps.map((step): RecordedStep => {
-    const source = sourceOf(step);
+    const begun = begunCall(step);
+    const source = begun ?? outputs.get(step) ?? sourceOf(step);
     if (source !== undefined) {
-      if (previous?.at === step.at && previous.source !== source) delay += 1;
+      if (previous?.at === step.at && previous.source !== source && begun === undefined) delay += 1;
       previous = { at: step.at, source };
     }
     return delay === 0 ? step : { ...step, at: step.at + delay };
   });
   return { ...run, steps };
+}
+
+/** The run itself begins a call. What the call emits directly afterwards is not separated from it. */
+function begunCall({ entry }: RecordedStep): string | undefined {
+  const event = entry.type === 'event' ? asKnownEvent(entry.value) : undefined;
+  return event?.type === 'toolStart' || event?.type === 'toolWaiting' ? `call ${event.id}` : undefined;
 }
 
 function sourceOf({ entry }: RecordedStep): string | undefined {
@@ -62,8 +71,7 @@ function sourceOf({ entry }: RecordedStep): string | undefined {
       return entry.type;
     case 'event': {
       const event = asKnownEvent(entry.value);
-      const isOutput = ['toolProgress', 'toolUsage', 'nested', 'toolResult'].includes(event.type);
-      return isOutput && 'id' in event ? `call ${event.id}` : undefined;
+      return event.type === 'toolResult' ? `call ${event.id}` : undefined;
     }
     default:
       return undefined;

@@ -29,13 +29,26 @@ class TurnCalls {
   readonly usedIds = new Set<string>();
   readonly events: ToolCallEvent[] = [];
   takenCount = 0;
+  private readonly previews = new Map<ToolCallFragment['index'], PendingToolCall>();
+  private count = 0;
 
   open(index: number | string | undefined, original?: PendingToolCall): PendingToolCall {
     const previous = this.all.at(-1);
     if (!original && previous?.isClosedBefore(index)) previous.isDone = true;
-    const call = new PendingToolCall(index, this.all.length, original);
+    const preview = this.previews.get(index);
+    this.previews.delete(index);
+    const call = new PendingToolCall(index, preview?.position ?? this.count++, original, preview);
     this.all.push(call);
     return call;
+  }
+
+  /** Only readers see it: it is not a call. */
+  addPreview(fragment: ToolCallFragment, id: string): PendingToolCall {
+    const { index } = fragment;
+    let preview = this.previews.get(index);
+    if (!preview) this.previews.set(index, (preview = new PendingToolCall(index, this.count++)));
+    preview.append(id, fragment);
+    return preview;
   }
 
   /** Undefined if the fragment opens a call: see the top of `fragmentRules.ts`. */
@@ -82,6 +95,7 @@ export class ToolCallAccumulator {
     const turn = (this.turn ??= new TurnCalls());
     // Fragments come from any server and from users' code, so `null` and `"null"` are not ids either.
     const id = fragment.id === 'null' ? '' : (fragment.id ?? '');
+    if (fragment.preview) return turn.addPreview(fragment, id);
     let call = turn.continuedCall(fragment, id);
     if (!call) {
       if (id === '' && !fragment.name && isEmptyFragment(fragment)) return undefined;
@@ -107,7 +121,7 @@ export class ToolCallAccumulator {
       index,
       ...(shows(id) ? { id } : {}),
       ...(shows(name) ? { name } : {}),
-      ...(fragment.arguments === undefined ? {} : { arguments: fragment.arguments }),
+      ...(fragment.arguments === undefined ? {} : { arguments: call.unseen(fragment.arguments) }),
     };
   }
 

@@ -49,12 +49,14 @@ export class PendingToolCall {
   /** Recognises a placeholder (`""`, `null`, `{}`) before the arguments. Without white space. */
   private head = '';
 
-  /** This call repeats `original` if its arguments turn out to be equal. */
+  /** This call repeats `original` if its arguments turn out to be equal. Readers have seen it as `preview`. */
   constructor(
     readonly index: Index,
     readonly position: number,
     private readonly original?: PendingToolCall,
+    private readonly preview?: PendingToolCall,
   ) {
+    if (preview) this.uniqueId = preview.uniqueId;
     if (!original) return;
     this.id = original.id;
     this.name = original.name;
@@ -80,6 +82,13 @@ export class PendingToolCall {
     if (index === undefined || this.index === undefined || index === this.index) return;
     this.announcedAt ??= new Set([this.index]);
     this.announcedAt.add(index);
+  }
+
+  /** What readers have not seen in the preview. Other arguments than there, they see in the complete call. */
+  unseen<Args extends ToolCallFragment['arguments']>(args: Args): Args | string {
+    const seen = this.preview?.text.toString() ?? '';
+    if (seen === '') return args;
+    return typeof args === 'string' && args.startsWith(seen) ? args.slice(seen.length) : '';
   }
 
   hasNoArguments(): boolean {

@@ -47,6 +47,7 @@ export class CallRound implements CallObserver, DecisionObserver {
   private readonly ready: { readonly id: string; readonly work: () => void }[] = [];
   private readonly running = new Map<string, RunningCall>();
   private readonly decisions = new Map<string, OpenDecision>();
+  private readonly lateDecisions = new Set<string>();
   private isStarting = false;
   private isVetoed = false;
   private isClosed = false;
@@ -108,10 +109,11 @@ export class CallRound implements CallObserver, DecisionObserver {
   veto(): void {
     this.isVetoed = true;
     const undecided = [...this.waiting.keys()].flatMap((id) => this.undecided(id) ?? []);
+    const late = [...this.lateDecisions].map((id) => this.decisions.get(id));
     // Before the running calls are cancelled: the last of them ends the round.
     for (const call of undecided) this.emit(unfinishedResult(call, 'not_executed'));
     for (const call of this.suspended.values()) this.emit(unfinishedResult(call, 'cancelled'));
-    for (const open of this.openCalls()) open.cancel();
+    for (const open of [...late, ...this.openCalls()]) open?.cancel();
   }
 
   unsubscribe(): void {
@@ -193,6 +195,7 @@ export class CallRound implements CallObserver, DecisionObserver {
 
   decisionEnded(id: string): void {
     this.decisions.delete(id);
+    this.lateDecisions.delete(id);
     this.startQueued();
   }
 
@@ -223,7 +226,11 @@ export class CallRound implements CallObserver, DecisionObserver {
     const { checkpoints, written } = this.settings;
     const decision = new OpenDecision(call, this);
     this.decisions.set(call.id, decision);
-    decision.start(tool, { ...this.settings, written: checkpoints ? written : EMPTY, resumed: this.resumed });
+    const onLate = () => {
+      this.lateDecisions.add(call.id);
+      this.startQueued();
+    };
+    decision.start(tool, { ...this.settings, written: checkpoints ? written : EMPTY, onLate, resumed: this.resumed });
   }
 
   private run(call: ToolCallPart): void {
@@ -235,6 +242,7 @@ export class CallRound implements CallObserver, DecisionObserver {
     const running = new RunningCall(call, this.settings, this, resumed, this.edited.get(call.id));
     this.running.set(call.id, running);
     running.start();
+    for (const id of this.cancelled) running.cancelInner(id); // of a run that is resumed
   }
 
   /** A loop: with `mergeMap`, 160 synchronous calls overflowed the stack, and RxJS dropped the error. */
@@ -243,7 +251,7 @@ export class CallRound implements CallObserver, DecisionObserver {
     this.isStarting = true;
     while (this.continueReady() || this.startNext());
     this.isStarting = false;
-    const openCount = this.running.size + this.decisions.size + this.queue.length;
+    const openCount = this.running.size + this.decisions.size - this.lateDecisions.size + this.queue.length;
     if (this.isComplete && !this.isClosed && openCount === 0) this.observer.roundEnded(this);
   }
 

@@ -5,6 +5,7 @@ import type { Checkpoint, ResumedRun } from '../../core/checkpoint.js';
 import type { NestedEvent, RunEvent, StreamEvent } from '../../core/event.js';
 import type { ToolCallPart } from '../../core/message.js';
 import type { InnerPlaces } from '../../core/innerPlaces.js';
+import { InnerWork } from '../../core/innerWork.js';
 import { answersInside, innermost, innerRuns } from '../../core/nested.js';
 import type { Clock, InnerRunControl, OuterRun } from '../../core/nested.js';
 import type { ToolExecution } from './toolExecution.js';
@@ -28,7 +29,7 @@ export interface NestedObserver {
   callProceeds(id: string, work: () => void): void;
 }
 
-export class NestedRun implements OuterRun {
+export class NestedRun extends InnerWork implements OuterRun {
   wrapAgent: OuterRun['wrapAgent'];
   readonly controls = new Set<InnerRunControl>();
   private readonly begunInside = new ReplaySubject<void>(1);
@@ -43,9 +44,6 @@ export class NestedRun implements OuterRun {
   hasAsked: boolean;
   /** What waits for a person. */
   private readonly paused = new Set<object>();
-  /** The inner runs that wait, and do not go on in memory. */
-  private readonly suspended = new Map<number | undefined, Checkpoint>();
-  private readonly working = new Set<object>();
   private isStopped = false;
 
   constructor(
@@ -55,6 +53,7 @@ export class NestedRun implements OuterRun {
     private readonly observer: NestedObserver,
     resumed: ResumedRun | undefined,
   ) {
+    super();
     this.resumed = resumed && innerRuns(resumed.checkpoint).map((checkpoint) => ({ ...resumed, checkpoint }));
     this.begun = resumed?.checkpoint.begun;
     this.runs = new Map(this.resumed?.map(({ checkpoint }) => [checkpoint.task?.order, checkpoint]));
@@ -103,23 +102,9 @@ export class NestedRun implements OuterRun {
     this.observer.innerRunChanged(this.call.id, this.withOthers(checkpoint));
   }
 
-  begin(): () => void {
-    const work = {};
-    this.working.add(work);
-    return () => {
-      this.working.delete(work);
-      this.suspendIfAllWait();
-    };
-  }
-
-  goOn(order: number): void {
-    this.suspended.delete(order);
-  }
-
-  suspend(checkpoint: Checkpoint): void {
+  override suspend(checkpoint: Checkpoint): void {
     this.store(checkpoint);
-    this.suspended.set(checkpoint.task?.order, checkpoint);
-    this.suspendIfAllWait();
+    super.suspend(checkpoint);
   }
 
   pause(waiting: object): void {
@@ -145,9 +130,8 @@ export class NestedRun implements OuterRun {
     for (const control of this.controls) control.stop();
   }
 
-  private suspendIfAllWait(): void {
-    const last = [...this.suspended.values()].at(-1);
-    if (!last || this.isStopped || this.working.size > 0 || !this.execution.isOpen()) return;
+  protected override suspendAll(last: Checkpoint): void {
+    if (this.isStopped || !this.execution.isOpen()) return;
     this.observer.innerRunWaits(this.call, this.withOthers(last));
     this.execution.suspend();
   }

@@ -1,5 +1,5 @@
-import { catchError, concat, defaultIfEmpty, defer, EMPTY, finalize, from, map, mergeMap, of, take } from 'rxjs';
-import { filter, takeUntil, type Observable, type Observer, type Subscriber } from 'rxjs';
+import { catchError, concat, defaultIfEmpty, defer, EMPTY, filter, finalize, from, ignoreElements } from 'rxjs';
+import { map, mergeMap, of, take, takeUntil, tap, type Observable, type Observer, type Subscriber } from 'rxjs';
 import { isDecision, type Approve, type CallAnswers, type Decision, type WaitingCall } from '../../core/approval.js';
 import type { ResumedTurn } from '../../core/checkpoint.js';
 import { errorText } from '../../core/errors.js';
@@ -20,6 +20,8 @@ export interface ApprovalOptions {
   readonly approve?: Approve | undefined;
   /** Milliseconds in memory, if there is no `approve`. */
   readonly patience: number;
+  /** Called when they are over. A decision may still come, as long as other calls run. */
+  readonly onLate: () => void;
   readonly answers: Observable<CallAnswers>;
   /** Completes when another execution would continue this very call: nobody is asked by one that may be lost. */
   readonly written: Observable<never>;
@@ -148,7 +150,7 @@ function answer(
 }
 
 function decision(waiting: WaitingCall, tool: Tool, options: ApprovalOptions): Observable<Decision> {
-  const { approve, messages, context, resumed, answers, patience } = options;
+  const { approve, messages, context, resumed, answers, patience, onLate } = options;
   const made = resumed?.decisions.get(waiting.id);
   if (made) return of(made);
   if (!tool.execute) return EMPTY;
@@ -158,7 +160,7 @@ function decision(waiting: WaitingCall, tool: Tool, options: ApprovalOptions): O
       map(({ decisions }) => decisions?.[waiting.id]),
       filter(isDecision),
     );
-    return decided.pipe(take(1), takeUntil(after(patience)));
+    return decided.pipe(take(1), takeUntil(after(patience).pipe(tap(onLate), ignoreElements())));
   }
   return isolateTeardown(() => approve({ ...waiting, messages, context })).pipe(
     take(1),

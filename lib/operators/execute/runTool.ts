@@ -19,7 +19,7 @@ export function runTool(
   const { signal: _, progress: _progress, usage, ...given } = context as ToolContext;
   const occurrence = (scopeOf(given) ?? new CallScope()).begin(tool, args);
   const run = new Observable<ToolValue>((out) => {
-    const scope = new CallScope(occurrence.path);
+    const scope = occurrence.scope();
     const execution = new ToolExecution(new ToolValues(out, usage));
     const { clocks } = given.outer ?? {};
     out.add(() => clocks?.delete(execution));

@@ -6,13 +6,14 @@ import { MAX_TIMER_DELAY } from '../../core/options.js';
 export class ToolCancellation {
   output: Subscription | undefined;
   private timer: Subscription | undefined;
+  private deadline = Infinity;
   private remaining = Infinity;
   private started = 0;
   private onTimeout: () => void = () => undefined;
   private controller: AbortController | undefined; // created only if the tool reads its signal
 
   limit(deadline: number, onTimeout: () => void): void {
-    this.remaining = deadline;
+    this.deadline = this.remaining = deadline;
     this.onTimeout = onTimeout;
     this.proceed();
   }
@@ -29,6 +30,14 @@ export class ToolCancellation {
     if (this.remaining === Infinity || this.timer) return;
     this.started = asyncScheduler.now();
     this.timer = asyncScheduler.schedule(this.onTimeout, Math.min(this.remaining, MAX_TIMER_DELAY));
+  }
+
+  /** All of the time is left again. A pause goes on. */
+  restart(): void {
+    const isPaused = !this.timer;
+    this.pause();
+    this.remaining = this.deadline;
+    if (!isPaused) this.proceed();
   }
 
   /** An error of the tool's own cleanup does not end the run. */

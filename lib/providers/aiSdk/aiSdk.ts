@@ -63,8 +63,9 @@ interface AiSdkOptions {
  *
  * Each subscription calls `doStream`; unsubscribing aborts its signal and cancels its stream synchronously. Each part
  * is emitted before the next part is read. After the `finish`, the stream is read to its end, for at most one second,
- * so that middleware can finish its work. Data that must be sent back (`providerMetadata`, reasoning, calls that the
- * provider ran) is stored with the message and sent back in order.
+ * so that middleware can finish its work. Only a `tool-call` is a call, as in the AI SDK: the input that is streamed
+ * before it is shown. Data that must be sent back (`providerMetadata`, reasoning, calls that the provider ran) is
+ * stored with the message and sent back in order.
  *
  * `providerOptions` uses the names of the AI SDK: `{ openai: { reasoningEffort: 'low' } }`. `thinking` is sent as V4's
  * `reasoning`; V3 has no field for it. Files by URL are passed to the model unchanged: nothing is downloaded.

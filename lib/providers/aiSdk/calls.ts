@@ -1,65 +1,45 @@
-import type { ToolCallFragment } from '../../core/chunk.js';
-import { tryParseJson } from '../../core/json/json.js';
+import type { Chunk } from '../../core/chunk.js';
 import type { ProviderData } from '../../core/providerPart.js';
+import { createCallFragments } from '../shared/callFragments.js';
 import type { SdkPartOf } from './openStream.js';
 
 export interface CallDecoder {
   start(part: SdkPartOf<'tool-input-start'>): void;
   delta(part: SdkPartOf<'tool-input-delta'>): void;
-  complete(part: SdkPartOf<'tool-call'>, data: { readonly providerData?: ProviderData }): void;
+  /** The `tool-call` of a streamed input, whoever runs the call. */
+  endInput(id: string): void;
+  add(part: SdkPartOf<'tool-call'>, data: { readonly providerData?: ProviderData }): void;
   /** Another part follows: a call that has ended without arguments was not truncated. */
   completeEnded(): void;
-  readonly hasOpenCall: boolean;
+  readonly hasOpenInput: boolean;
 }
 
-/** Only the `tool-call`, which repeats a streamed input, shows who runs the call: the rest waits for it. */
-export function createCallDecoder(
-  offered: ReadonlySet<string>,
-  emit: (fragment: Omit<ToolCallFragment, 'type'>) => void,
-): CallDecoder {
-  const openInputs = new Map<string, string>();
-  let ended: string | undefined;
+/** Only the `tool-call` is a call. A middleware may change or remove it, but not the input that was streamed before. */
+export function createCallDecoder(offered: ReadonlySet<string>, emit: (chunk: Chunk) => void): CallDecoder {
+  const calls = createCallFragments(emit);
+  const openInputs = new Set<string>();
+  const preview = { type: 'toolCallFragment', preview: true } as const;
   return {
-    completeEnded() {
-      if (ended !== undefined) emit({ index: ended, done: true });
-      ended = undefined;
-    },
-    get hasOpenCall() {
-      return openInputs.size > 0;
-    },
     start({ id, toolName: name, providerExecuted, ...fields }) {
       // The deltas of a plain-text input are not JSON; the input of its `tool-call` is.
       const isPlainText = 'inputEncoding' in fields && fields.inputEncoding === 'text';
       if (providerExecuted || isPlainText || !offered.has(name)) return;
-      openInputs.set(id, '');
-      emit({ index: id, id, name });
+      openInputs.add(id);
+      emit({ ...preview, index: id, id, name });
     },
     delta({ id, delta }) {
-      const streamedInput = openInputs.get(id);
-      if (streamedInput === undefined || delta === '') return;
-      openInputs.set(id, streamedInput + delta);
-      emit({ index: id, id, arguments: delta });
+      if (openInputs.has(id) && delta !== '') emit({ ...preview, index: id, arguments: delta });
     },
-    complete({ toolCallId: id, toolName: name, input }, data) {
-      const missing = missingInput(openInputs.get(id) ?? '', input);
-      openInputs.delete(id);
-      // Even a call that was truncated by the token limit has a `tool-call`, also before its arguments.
-      const isEmpty = /^(\{\s*\})?$/.test(input.trim());
-      const isComplete = !isEmpty && tryParseJson(input) !== undefined;
-      if (isEmpty) ended = id;
-      emit({
-        index: id,
-        id,
-        name,
-        ...(missing === '' ? {} : { arguments: missing }),
-        ...(isComplete ? { done: true } : {}),
-        ...data,
-      });
+    endInput: (id) => void openInputs.delete(id),
+    add({ toolCallId: id, toolName: name, input }, data) {
+      // Even a call that was truncated by the token limit has a `tool-call`, also before its arguments: `{}`.
+      const isEmpty = /^\{\s*\}$/.test(input.trim());
+      calls.start(id, { id, name, arguments: isEmpty ? '' : input, ...data });
+      calls.end(id);
+    },
+    completeEnded: () => calls.completeEnded(),
+    get hasOpenInput() {
+      return openInputs.size > 0;
     },
   };
-}
-
-function missingInput(streamed: string, input: string): string {
-  if (tryParseJson(streamed) !== undefined) return '';
-  return input.startsWith(streamed) ? input.slice(streamed.length) : '';
 }

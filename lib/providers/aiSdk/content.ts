@@ -11,7 +11,7 @@ import { createSourceDecoder, toFile } from './sources.js';
 
 export interface ContentDecoder {
   add(part: SdkPart): void;
-  readonly hasOpenCall: () => boolean;
+  readonly hasOpenInput: () => boolean;
   readonly end: () => void;
   readonly interrupt: () => void;
 }
@@ -25,7 +25,7 @@ export function createContentDecoder(
   const separator = createTextSeparator(provider, out);
   const { emit } = separator;
   const emitReplayPart = (part: ReplayPart) => emit(toReplayChunk(provider, part));
-  const calls = createCallDecoder(offered, (fragment) => emit({ type: 'toolCallFragment', ...fragment }));
+  const calls = createCallDecoder(offered, emit);
   const sources = createSourceDecoder(provider, (source) => emit({ type: 'source', source }));
   const reasoning = createReasoningDecoder((text) => emit({ type: 'thinking', text }), emitReplayPart);
   const text = createTextDecoder(provider, separator, reasoning.storeBlocks, (citations) => {
@@ -38,12 +38,13 @@ export function createContentDecoder(
     reasoning.storeBlocks();
   };
   const addCall = (part: SdkPartOf<'tool-call'>) => {
+    calls.endInput(part.toolCallId);
     if (part.providerExecuted) {
       addProviderPart(part);
       return;
     }
     closeTextAndReasoning();
-    calls.complete(part, toProviderData(provider, part.providerMetadata));
+    calls.add(part, toProviderData(provider, part.providerMetadata));
   };
   const addProviderPart = (part: SdkPart) => {
     const reported = reportedPart(part);
@@ -58,7 +59,7 @@ export function createContentDecoder(
   };
 
   return {
-    hasOpenCall: () => calls.hasOpenCall,
+    hasOpenInput: () => calls.hasOpenInput,
     add(part) {
       calls.completeEnded();
       switch (part.type) {

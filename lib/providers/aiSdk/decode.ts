@@ -38,7 +38,7 @@ export function decodeParts(
           case 'error':
             throw partError(provider, part.error);
           case 'finish': {
-            const finish = toFinish(provider, part, content.hasOpenCall());
+            const finish = toFinish(provider, part, content.hasOpenInput());
             content.end();
             if (hasMetadata(part.providerMetadata))
               emitter.emit({ type: 'metadata', metadata: { providerMetadata: toJson(part.providerMetadata) } });
@@ -81,12 +81,12 @@ const pauseReasons: ReadonlySet<string | undefined> = new Set(['pause_turn', 'co
 function toFinish(
   provider: string,
   { finishReason: { unified, raw }, usage: counts }: SdkPartOf<'finish'>,
-  hasOpenCall: boolean,
+  hasOpenInput: boolean,
 ): FinishChunk {
   const usage = readUsage(counts);
   const hasUsage = Object.keys(usage).length > 0;
   const isUnspecified = unified === 'other' && raw === undefined;
-  if (unified === 'interrupted' || (isUnspecified && (hasOpenCall || !hasUsage)))
+  if (unified === 'interrupted' || (isUnspecified && (hasOpenInput || !hasUsage)))
     throw interrupted(provider, `The response of ${provider} ended without a finish reason.`);
   return {
     type: 'finish',

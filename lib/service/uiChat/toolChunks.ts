@@ -71,10 +71,7 @@ export class ToolChunks {
    * the call waits.
    */
   addCall({ id, name, arguments: input }: ToolCallEvent, outer?: string): void {
-    const index = this.indexes.get(id) ?? '';
-    const found = this.arriving.get(index);
-    const arriving = found?.id === id ? found : undefined;
-    if (arriving) this.arriving.delete(index);
+    const arriving = this.takeArriving(id);
     this.open.set(id, { name, input, isAvailable: false, turn: this.turn, outer });
     if (!this.clientTools.has(name)) this.makeAvailable(id);
     else if (!arriving?.isStarted) this.out.add({ type: 'tool-input-start', toolCallId: id, toolName: name });
@@ -107,6 +104,7 @@ export class ToolChunks {
   }
 
   addServerTool({ id: toolCallId, name: toolName, status, input, output }: ServerTool): void {
+    this.takeArriving(toolCallId); // the provider runs it
     const before = this.server.get(toolCallId);
     const { turn = this.turn, hasInput = false, hasEnded = false } = before ?? {};
     const ends = status !== 'running' && !hasEnded;
@@ -182,6 +180,14 @@ export class ToolChunks {
 
   isOpen(id: string): boolean {
     return this.open.has(id);
+  }
+
+  private takeArriving(id: string): ArrivingCall | undefined {
+    const index = this.indexes.get(id) ?? '';
+    const call = this.arriving.get(index);
+    if (call?.id !== id) return undefined;
+    this.arriving.delete(index);
+    return call;
   }
 
   private makeAvailable(toolCallId: string): void {

@@ -8,6 +8,7 @@ import { toJson } from '../../core/json/toJson.js';
 import type { ToolResultPart } from '../../core/message.js';
 import { requireNumber } from '../../core/options.js';
 import type { InnerPlace } from '../../core/innerPlaces.js';
+import type { InnerWork } from '../../core/innerWork.js';
 import { nestedId, type InnerRunControl, type OuterRun } from '../../core/nested.js';
 import { isMarkedProgress } from '../../core/progress.js';
 import { toJsonSchema, validate, type Infer, type Schema } from '../../core/schema.js';
@@ -40,12 +41,14 @@ export class AskedCall implements InnerRunControl {
   private openSteps = 0;
   /** Whether nobody answers any more, while the run lives. */
   private isUnheard = false;
+  private inside: InnerWork;
 
   constructor(
     private readonly outer: OuterRun,
     private readonly idempotencyKey: string,
     readonly place: InnerPlace,
   ) {
+    this.inside = outer;
     const { name, order } = place.task;
     this.prefix = order === 0 ? '' : `${name}.${order}.`;
     this.journal = new CallJournal(place);
@@ -54,8 +57,9 @@ export class AskedCall implements InnerRunControl {
   }
 
   /** The values of an execution, without the progress that an earlier one has emitted. */
-  run(execute: (asking: AskContext) => Observable<ToolValue>): Observable<ToolValue> {
+  run(inside: InnerWork, execute: (asking: AskContext) => Observable<ToolValue>): Observable<ToolValue> {
     return defer(() => {
+      this.inside = inside;
       const { journal, outer } = this;
       const listening = outer.answers.subscribe({
         next: (given) => this.answer(given),
@@ -106,7 +110,7 @@ export class AskedCall implements InnerRunControl {
   private once<T>(key: string, work: (idempotencyKey: string) => Observable<T> | PromiseLike<T> | T): Observable<T> {
     const { journal, outer } = this;
     if (journal.steps.has(key)) return of(journal.steps.get(key) as T);
-    const end = outer.begin();
+    const end = this.inside.begin();
     this.openSteps++;
     // The call is stored first: if the model were asked again, the call could have another id, and so another key.
     const output = defer(() => outputOf(() => work(`${this.idempotencyKey}.${this.prefix}${key}`)));
@@ -227,13 +231,13 @@ export class AskedCall implements InnerRunControl {
   /** Continues the tool with the answer to a question. It may still wait for another one. */
   private proceed(id: string): void {
     if (this.late.size > 0) this.keep(); // the checkpoint has the answer
-    this.outer.goOn(this.place.task.order);
-    this.outer.proceed(this, () => {
+    const goOn = () => {
       const opened = this.open.get(id);
       this.close(id);
       opened?.next();
       this.rest();
-    });
+    };
+    this.inside.goOn(this.place.task.order, () => this.outer.proceed(this, goOn));
   }
 
   private close(id: string): void {
@@ -247,7 +251,7 @@ export class AskedCall implements InnerRunControl {
     const hasAnswer = [...open.keys()].some((id) => journal.answers.has(id));
     if (open.size === 0 || hasAnswer || this.openSteps > 0) return;
     this.outer.pause(this);
-    if (this.late.size > 0) this.outer.suspend(journal.checkpoint());
+    if (this.late.size > 0) this.inside.suspend(journal.checkpoint());
   }
 
   private keep(): void {

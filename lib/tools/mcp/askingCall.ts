@@ -1,10 +1,12 @@
 import type { ElicitResult } from '@modelcontextprotocol/client';
-import { BehaviorSubject, catchError, concatMap, defer, delay, filter, finalize, forkJoin, from } from 'rxjs';
-import { lastValueFrom, map, merge, mergeMap, Observable, of, partition, Subject, take, takeLast } from 'rxjs';
+import { catchError, concatMap, defer, delay, finalize, forkJoin, from } from 'rxjs';
+import { lastValueFrom, map, merge, mergeMap, Observable, of, partition, Subject, takeLast } from 'rxjs';
 import { takeUntil, tap, throwError, throwIfEmpty, toArray } from 'rxjs';
 import type { MonoTypeOperatorFunction, ObservableInput } from 'rxjs';
 import { isRecord, objectOrEmpty, omitUndefined, type JsonObject } from '../../core/json/json.js';
+import { HeldPlace } from '../../core/heldPlace.js';
 import type { OuterRun } from '../../core/nested.js';
+import { createSemaphore, type Semaphore } from '../../core/semaphore.js';
 import { TimeoutError } from '../../core/timeoutError.js';
 import { ToolCancellation } from '../../operators/execute/toolCancellation.js';
 import type { McpCallOptions, McpClient } from './client.js';
@@ -74,7 +76,7 @@ export function inRounds<T>(
  * call it is of: the calls are sent one after the other.
  */
 export interface Asking {
-  readonly isFree: BehaviorSubject<boolean>;
+  readonly queue: Semaphore;
   readonly open: Set<OpenCall>;
 }
 
@@ -107,7 +109,7 @@ export function askingOf(client: McpClient, lost?: Asking): Asking | undefined {
 
 function listen(client: McpClient, lost?: Asking): Asking | undefined {
   if (!client.setRequestHandler) return undefined;
-  const { isFree, open } = lost ?? { isFree: new BehaviorSubject(true), open: new Set<OpenCall>() };
+  const { queue, open } = lost ?? { queue: createSemaphore(1), open: new Set<OpenCall>() };
   let answered: OpenCall | undefined;
   try {
     client.setRequestHandler(ELICIT, async ({ params }) => {
@@ -126,7 +128,7 @@ function listen(client: McpClient, lost?: Asking): Asking | undefined {
     onerror?.(error);
     if (error.message.startsWith('Failed to send response')) answered?.unsent.error(refusal(unsentAnswer));
   };
-  return { isFree, open };
+  return { queue, open };
 }
 
 /** The call is not sent again: what it did before the question would be repeated. */
@@ -136,37 +138,14 @@ const unsentAnswer =
 
 /** Sends a call when no other is open, unless that waits for a person, whose time counts for no limit. */
 export function sendAlone<T>(
-  { isFree, open }: Asking,
+  { queue, open }: Asking,
   elicit: Elicit,
   limits: McpCallOptions,
   outer: OuterRun,
   send: () => Observable<T>,
 ): Observable<T> {
-  return defer(() => {
-    const hasToWait = !isFree.value;
-    const waiting = {};
-    if (hasToWait) outer.pause(waiting);
-    return isFree.pipe(
-      filter(() => isFree.value), // the first of those that wait has changed it
-      take(1),
-      concatMap(() => {
-        isFree.next(false);
-        const sent = defer(() => sendOpen(open, elicit, limits, outer, send));
-        return (hasToWait ? proceed(outer, waiting).pipe(concatMap(() => sent)) : sent).pipe(
-          finalize(() => isFree.next(true)),
-        );
-      }),
-    );
-  });
+  return new HeldPlace(queue, outer, outer).limit(defer(() => sendOpen(open, elicit, limits, outer, send)));
 }
-
-const proceed = (outer: OuterRun, waiting: object): Observable<void> =>
-  new Observable((out) =>
-    outer.proceed(waiting, () => {
-      out.next();
-      out.complete();
-    }),
-  );
 
 /** The client's own default. */
 const TIMEOUT = 60_000;
@@ -177,15 +156,10 @@ export function within<T>(limit = Infinity, outer?: OuterRun, restarts = false):
     defer(() => {
       const exceeded = new Subject<never>();
       const clock = new ToolCancellation();
-      const start = () => clock.limit(limit, () => exceeded.error(new TimeoutError('tool', limit)));
-      start();
+      clock.limit(limit, () => exceeded.error(new TimeoutError('tool', limit)));
       outer?.clocks.add(clock);
       return source.pipe(
-        tap(() => {
-          if (!restarts) return;
-          clock.pause();
-          start();
-        }),
+        tap(() => restarts && clock.restart()),
         takeUntil(exceeded),
         finalize(() => {
           clock.release();

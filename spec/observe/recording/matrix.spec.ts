@@ -52,6 +52,17 @@ const inPieces = (name: string, args: string) => [
   { type: 'toolCallFragment' as const, index: 0, arguments: args.slice(4) },
 ];
 
+/** A call that is not the one that readers have seen, after one that never comes. */
+const previewed = () => {
+  const preview = { type: 'toolCallFragment' as const, preview: true as const };
+  return [
+    { ...preview, index: 'q', id: 'q', name: 'slow', arguments: '{}' },
+    { ...preview, index: 'p', id: 'p', name: 'weather', arguments: '{"city":"Rome"}' },
+    { type: 'toolCallFragment' as const, index: 'p', id: 'p', name: 'weather', arguments: '{"city":"Oslo"}' },
+    { delay: 3 },
+  ];
+};
+
 /** Runs an agent until it waits, and resumes it. */
 function recordBoth(
   agent: Agent,
@@ -142,6 +153,12 @@ const runs = {
   ),
   'masked content': once(
     agentWith([['Wait. ', ...inPieces('weather', '{"city":"Oslo"}')], 'Done'], { tools: [weather] as readonly Tool[] }),
+    undefined,
+    { content: false },
+  ),
+  'previews of calls': once(agentWith([previewed(), 'Done'], { tools: [weather, slow] as readonly Tool[] })),
+  'previews of calls, masked': once(
+    agentWith([previewed(), 'Done'], { tools: [weather, slow] as readonly Tool[] }),
     undefined,
     { content: false },
   ),

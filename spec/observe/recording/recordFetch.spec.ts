@@ -209,6 +209,98 @@ describe('redactFrames', () => {
   });
 });
 
+/** A response in which a text and another one alternate, whatever tells them apart. */
+const alternating: Readonly<Record<string, (text: string, other: string) => object | readonly object[]>> = {
+  'the choices of a frame': (a, b) => ({
+    choices: [
+      { index: 0, delta: { content: a } },
+      { delta: { content: b }, index: 1 },
+    ],
+  }),
+  'choices in a frame each': (a, b) => [
+    { choices: [{ index: 0, delta: { content: a } }] },
+    { choices: [{ index: 1, delta: { content: b } }] },
+  ],
+  'the calls of a frame': (a, b) => ({
+    choices: [
+      {
+        index: 0,
+        delta: {
+          tool_calls: [
+            { index: 0, function: { arguments: a } },
+            { index: 1, function: { arguments: b } },
+          ],
+        },
+      },
+    ],
+  }),
+  'calls with one index each, in two choices': (a, b) => ({
+    choices: [
+      { index: 0, delta: { tool_calls: [{ index: 0, function: { arguments: a } }] } },
+      { index: 1, delta: { tool_calls: [{ index: 0, function: { arguments: b } }] } },
+    ],
+  }),
+  'a call, and a text with its index': (a, b) => ({
+    choices: [{ index: 0, delta: { content: [{ text: a }], reasoning: [{ text: b, index: 0 }] } }],
+  }),
+  'a choice whose frames have a call or none': (a, b) => [
+    {
+      choices: [
+        { index: 0, delta: { content: a } },
+        { index: 1, delta: { content: b } },
+      ],
+    },
+    { choices: [{ index: 0, delta: { content: '', tool_calls: [{ index: 1, function: { name: 'x' } }] } }] },
+  ],
+  'calls without an index': (a, b) => ({ calls: [{ arguments: a }, { arguments: b }] }),
+  'calls with one index and an id': (a, b) => [
+    { index: 0, id: 'a', arguments: a },
+    { index: 0, id: 'b', arguments: b },
+  ],
+  'items with an id': (a, b) => [
+    { type: 'delta', item_id: 'a', delta: a },
+    { delta: b, type: 'delta', item_id: 'b' },
+  ],
+  'types without an index': (a, b) => [
+    { type: 'text', delta: a },
+    { type: 'thinking', delta: b },
+  ],
+  'blocks that begin elsewhere': (a, b) => [
+    { contentBlockIndex: 0, delta: { text: a } },
+    { contentBlockIndex: 1, start: { text: b } },
+  ],
+  'texts of a list': (a, b) => ({ delta: { texts: [a, b] } }),
+  'fields of one name': (a, b) => ({ answer: { text: a }, thinking: { text: b } }),
+};
+
+const framings: Readonly<Record<string, (frames: readonly object[]) => string>> = {
+  'server-sent events': (frames) => frames.map((frame) => `data: ${JSON.stringify(frame)}\n\n`).join(''),
+  lines: (frames) => frames.map((frame) => `${JSON.stringify(frame)}\r\n`).join(''),
+  'one list over many lines': (frames) => JSON.stringify(frames, undefined, 2),
+  'binary data': (frames) => frames.map((frame) => `\0"{\u0001:event"\ufffd${JSON.stringify(frame)}x"\u0002`).join(''),
+  'frames of which one was cut': (frames) =>
+    frames
+      .map((frame, at) => `data: ${JSON.stringify(frame)}\n\n${at === 0 ? 'data: {"a":[{"b":"c\n\n' : ''}`)
+      .join(''),
+};
+
+describe('texts that alternate', () => {
+  const rows = Object.keys(alternating).flatMap((name) =>
+    Object.keys(framings)
+      // The place in such a list differs in each frame.
+      .filter((framing) => framing !== 'one list over many lines' || !/without|of a list/.test(name))
+      .map((framing) => [name, framing] as const),
+  );
+
+  it.each(rows)('redactFrames removes a key that is split over %s, as %s', (name, framing) => {
+    const secret = 'my own password';
+    const framesOf = (texts: readonly string[]) =>
+      framings[framing]!(texts.flatMap((text) => alternating[name]!(text, 'q')));
+    const clean = redactFrames([framesOf(['a ', ...Array.from(secret), ' z'])], [secret]);
+    expect(clean).toEqual([framesOf(['a ', '[key]', ...Array<string>(secret.length - 1).fill(''), ' z'])]);
+  });
+});
+
 describe('recordFetch with a sink', () => {
   it('recordFetch writes each exchange to the sink when it has ended, without its key, and keeps none', async () => {
     const lines: string[] = [];

@@ -10,7 +10,7 @@ const usage = {
   outputTokens: { total: 12, text: 7, reasoning: 5 },
 };
 export const finish = (
-  unified: 'stop' | 'tool-calls' | 'other' | 'interrupted' = 'stop',
+  unified: 'stop' | 'tool-calls' | 'length' | 'error' | 'other' | 'interrupted' = 'stop',
   raw?: string,
 ): LanguageModelV4StreamPart => ({
   type: 'finish',

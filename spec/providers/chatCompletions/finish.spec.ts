@@ -18,6 +18,7 @@ describe('finish of chat completions', () => {
     ['abort', 'error'],
     ['aborted', 'error'],
     ['canceled', 'error'],
+    ['repetition', 'length'],
     ['cancelled', 'error'],
     ['timeout', 'error'],
     ['malformed_function_call', 'error'],

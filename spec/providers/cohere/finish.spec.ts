@@ -19,6 +19,7 @@ describe('finish of cohere', () => {
     ['MAX_TOKENS', 'length'],
     ['TOOL_CALL', 'toolCalls'],
     ['ERROR_TOXIC', 'contentFilter'],
+    ['USER_CANCEL', 'error'],
     ['tool_calls', 'toolCalls'],
     ['length', 'length'],
     ['SOMETHING_NEW', 'other'],

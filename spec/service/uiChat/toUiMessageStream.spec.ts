@@ -149,6 +149,25 @@ describe('toUiMessageStream', () => {
     ]);
   });
 
+  it('toUiMessageStream does not end a call of which the provider turns out to run it', () => {
+    const run = (status: string) => ({ serverTools: [{ id: 's1', name: 'search', status, input: {}, raw: {} }] });
+    const arriving = { type: 'toolCallFragment', index: 0, id: 's1', name: 'search', arguments: '{}' } as const;
+    const chunks = chunksOf(
+      from<StreamEvent[]>([
+        arriving,
+        { type: 'metadata', metadata: run('running') } as StreamEvent,
+        { type: 'metadata', metadata: run('completed') } as StreamEvent,
+        event({ type: 'turn', turn: 1, finishReason: 'stop' }),
+      ]),
+    );
+    expect(typesOf(chunks).filter((type) => type.startsWith('tool'))).toEqual([
+      'tool-input-start',
+      'tool-input-delta',
+      'tool-input-available',
+      'tool-output-available',
+    ]);
+  });
+
   it('toUiMessageStream sends a source without a URL as a document, with its passage', () => {
     const source = { type: 'source', title: 'Report', text: 'It rained.', start: 2, end: 9 } as const;
     expect(chunksOf(events({ type: 'source', source }))[2]).toEqual({
