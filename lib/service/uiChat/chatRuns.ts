@@ -30,12 +30,13 @@ export class ChatRuns<C> {
   constructor(private readonly kernel: Kernel<C>) {}
 
   /**
-   * Stops the run of the message before, and waits for its result, which the next message reads. Undefined: there is no
-   * such run, or the next message has overtaken this one.
+   * Stops the run of the message before, and waits for its result, which a request with this message reads. Undefined:
+   * it reads none, or the next message has overtaken this one.
    */
-  endPrevious(key: string, place: number): Observable<never> | undefined {
+  endPrevious(key: string, ids: readonly string[], place: number): Observable<never> | undefined {
     const previous = this.current(key);
     if (previous?.run.status !== 'running' || previous.place > place) return undefined;
+    if (!ids.includes(responseId(previous.owner, previous.messageId))) return undefined;
     return defer(() => {
       this.kernel.registry.stop(previous.runId);
       return onErrorResumeNext(previous.run.settled).pipe(takeUntil(timer(STOP_TIME)));
@@ -52,10 +53,9 @@ export class ChatRuns<C> {
       const runId = randomId();
       return this.kernel.launch(plan, { ...times, id: runId, lockId: key }).pipe(
         map((run) => {
-          if (previous && previous.place > place) {
-            this.kernel.registry.stop(runId); // the next message has overtaken it
-            return run;
-          }
+          const isLate = previous && previous.place > place; // the next message has overtaken it
+          if (previous) this.kernel.registry.stop(isLate ? runId : previous.runId);
+          if (isLate) return run;
           this.removeEnded();
           this.chats.delete(key);
           this.chats.set(key, { runId, owner, messageId, earlier, place });

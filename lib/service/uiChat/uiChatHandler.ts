@@ -151,7 +151,7 @@ function startRun<C>(
   const start = () =>
     read().pipe(
       concatMap((planned) => {
-        const ending = runs.endPrevious(key, place);
+        const ending = runs.endPrevious(key, ids, place);
         const current = ending ? concat(ending, defer(read)) : of(planned);
         return planned.accept(current.pipe(concatMap(begin)));
       }),
