@@ -6,10 +6,11 @@ import type { Checkpoint } from '../../core/checkpoint.js';
 import { ConfigurationError } from '../../core/errors.js';
 import type { StreamEvent } from '../../core/event.js';
 import { isMessage, isResult } from '../../core/eventGuards.js';
-import { asArray } from '../../core/json/json.js';
-import type { Message } from '../../core/message.js';
+import { asArray, type JsonObject } from '../../core/json/json.js';
+import { resultsIn, toolCallsOf, userMessage, type Message, type ToolResultPart } from '../../core/message.js';
 import { checkAnswers } from '../runs/checkAnswers.js';
 import type { ExecutedRun } from '../runs/executeRun.js';
+import { messagesOfLost } from '../runs/runEnd.js';
 import { writeFirst } from '../runs/writeFirst.js';
 import { rejectForbiddenEdits, requireFileUrls, type FileUrlOptions } from '../http/requestRules.js';
 import type { RunRecord, RunStore, StoredRun } from '../ports/runStore.js';
@@ -83,34 +84,26 @@ export function agUiRun<C>(
   const id = threadRecordId(owner, request.threadId);
   const clientTools = new Set([...request.tools.map(({ name }) => name), ...(options.clientTools ?? [])]);
   const prompts = request.messages.filter(({ role, id }) => role === 'user' && id !== '');
-  const protocol = { clientTools: [...clientTools], prompts: prompts.map((prompt) => prompt.id) };
+  const protocolWith = (results: readonly ToolResultPart[]) =>
+    ({ clientTools: [...clientTools], prompts: prompts.map(({ id }) => id), results }) as unknown as JsonObject;
 
-  const save = (checkpoint: Checkpoint | undefined): Observable<never> =>
-    kernel.access
-      .update(id, owner, (record): RunRecord | undefined => {
-        if (record && kernel.executor.locate(record) !== 'nowhere') return undefined; // a run that was resumed
-        if (checkpoint && record?.state === 'waiting') return undefined; // its answers would be for this run
-        const before = record ?? { id, owner, attempt: 1, input: [] };
-        const state = checkpoint ? 'waiting' : 'ended';
-        return { ...before, state, updated: asyncScheduler.now(), executor: undefined, checkpoint, protocol };
-      })
-      .pipe(
-        tap((isSaved) => {
-          if (!isSaved) throw notSaved();
-        }),
-        ignoreElements(),
-      );
+  const save = (checkpoint: Checkpoint | undefined) =>
+    saveThread(kernel, { id, owner, checkpoint }, (record) => protocolWith(lackingResults(history, record)));
   const begin = (work: Observable<ExecutedRun>) =>
     defer(() => {
       if (history.length === 0) throw new AgUiRequestError('it has no content.');
       return kernel.limits.countPrompt(owner, work);
     });
-  const start: ExecutedRun = (controls, failure) =>
-    (failure ?? defer(() => agent.stream([], { ...shown, ...controls, history }))).pipe(
-      catchError((thrown: unknown) => throwError(() => refusedTools(request, thrown))),
-      // The checkpoint is written first: the client may answer as soon as it receives the end of the run.
-      writeFirst((event) => (isResult(event) && event.result.checkpoint ? save(event.result.checkpoint) : undefined)),
-    );
+  const startAfter = (record?: RunRecord): Observable<ExecutedRun> => {
+    const whole = withResults(history, lackingResults(history, record));
+    const start: ExecutedRun = (controls, failure) =>
+      (failure ?? defer(() => agent.stream([], { ...shown, ...controls, history: whole }))).pipe(
+        catchError((thrown: unknown) => throwError(() => refusedTools(request, thrown))),
+        // The checkpoint is written first: the client may answer as soon as it receives the end of the run.
+        writeFirst((event) => (isResult(event) && event.result.checkpoint ? save(event.result.checkpoint) : undefined)),
+      );
+    return of(start);
+  };
   const resume = (stored: StoredRun, checkpoint: Checkpoint) => {
     // The tools of the request whose run waits: a later request could list any tool of the server as its own.
     const ownTools = new Set(asArray(stored.record.protocol?.['clientTools']));
@@ -119,16 +112,20 @@ export function agUiRun<C>(
     );
     rejectForbiddenEdits(answers?.decisions, options);
     requireFileUrls(answers?.results, options);
-    const free = begin(concat(save(undefined), of(start)));
+    const free = begin(concat(save(undefined), startAfter(stored.record)));
     if (!answers) return free;
     const prompts = newPrompts(request, new Set(asArray(stored.record.protocol?.['prompts'])));
     const executed = kernel.executor.execute({
-      record: { ...stored.record, checkpoint: undefined },
+      record: { ...stored.record, answers },
       stored,
       resumed: checkpoint,
       checkpoints: false,
       restores: true,
-      ended: () => ({ result: undefined, protocol }), // the client has it
+      // The client has it, unless its connection has broken.
+      ended: ({ messages }) => ({
+        result: undefined,
+        protocol: protocolWith([...lackingResults(history, stored.record), ...messages.flatMap(resultsIn)]),
+      }),
       events: (controls) =>
         agent
           .resume(checkpoint, { ...shown, ...controls, ...answers, ...(prompts.size > 0 ? { prompts } : {}) })
@@ -145,12 +142,49 @@ export function agUiRun<C>(
         const executed = stored ? kernel.executor.locate(stored.record) : 'nowhere';
         const isAnswer = request.resume !== undefined && request.resume.length > 0;
         if (executed === 'elsewhere' || (executed === 'here' && !isAnswer)) throw threadIsBusy();
-        if (!isAnswer) return begin(of(start));
+        if (!isAnswer) return begin(startAfter(stored?.record));
         throw noRunWaits(request.threadId);
       }),
     );
   return kernel.locked(id, client, work, place);
 }
+
+/** Writes that the run of a thread waits, or that none does any more. */
+const saveThread = <C>(
+  { access, executor }: Kernel<C>,
+  { id, owner, checkpoint }: Pick<RunRecord, 'id' | 'owner' | 'checkpoint'>,
+  protocolAfter: (record: RunRecord | undefined) => JsonObject,
+): Observable<never> =>
+  access
+    .update(id, owner, (record): RunRecord | undefined => {
+      if (record && executor.locate(record) !== 'nowhere') return undefined; // a run that was resumed
+      if (checkpoint && record?.state === 'waiting') return undefined; // its answers would be for this run
+      const state = checkpoint ? 'waiting' : 'ended';
+      const fields = { attempt: record?.attempt ?? 1, input: [], updated: asyncScheduler.now() };
+      return { id, owner, state, ...fields, checkpoint, protocol: protocolAfter(record) };
+    })
+    .pipe(
+      tap((isSaved) => {
+        if (!isSaved) throw notSaved();
+      }),
+      ignoreElements(),
+    );
+
+/** The results that the thread has, and its client has not: of a run that was lost, or whose connection has broken. */
+function lackingResults(history: readonly Message[], record: RunRecord | undefined): readonly ToolResultPart[] {
+  const lost = record && record.state !== 'waiting' ? messagesOfLost(record).flatMap(resultsIn) : [];
+  const known = [...(asArray(record?.protocol?.['results']) as unknown as readonly ToolResultPart[]), ...lost];
+  const calls = new Set(history.flatMap(toolCallsOf).map(({ id }) => id));
+  for (const { id } of history.flatMap(resultsIn)) calls.delete(id);
+  return known.filter(({ id }) => calls.delete(id));
+}
+
+const withResults = (history: readonly Message[], results: readonly ToolResultPart[]): readonly Message[] =>
+  history.flatMap((message) => {
+    const calls = new Set(toolCallsOf(message).map(({ id }) => id));
+    const own = results.filter(({ id }) => calls.has(id));
+    return own.length > 0 ? [message, userMessage(own)] : [message];
+  });
 
 /** Returns the messages that the user sent after the answers. A client may repeat its prompts without what followed. */
 function newPrompts({ messages }: RunAgentInput, known: ReadonlySet<unknown>): ReadonlySet<Message> {

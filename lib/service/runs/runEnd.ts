@@ -3,6 +3,7 @@ import { RivuletError } from '../../core/errors.js';
 import type { RunResult } from '../../core/event.js';
 import { failedRunOf, messagesOfFailed } from '../../core/failedRun.js';
 import type { JsonObject } from '../../core/json/json.js';
+import type { Message } from '../../core/message.js';
 import { isEnded } from '../ports/isEnded.js';
 import type { RunRecord, RunStore, StoredRun } from '../ports/runStore.js';
 import type { HeldRecord } from './heldRecord.js';
@@ -139,19 +140,16 @@ export const changeAtEnd = ({ checkpoint, ...result }: RunResult, plan: EndOfRun
 });
 
 /** A run that was left, or lost, has what its checkpoint has; one whose end is written once more, what it had. */
-const changeAtFailure = (
-  thrown: unknown,
-  describe: Describe,
-  { checkpoint, answers, answersLeft, failure }: RunRecord,
-): Partial<RunRecord> => ({
+export const messagesOfLost = ({ checkpoint, answers, answersLeft, failure }: RunRecord): readonly Message[] =>
+  checkpoint ? leftMessages(checkpoint, answers ?? answersLeft) : (failure?.messages ?? []);
+
+const changeAtFailure = (thrown: unknown, describe: Describe, record: RunRecord): Partial<RunRecord> => ({
   state: 'ended',
   ...atEnd(),
   begun: undefined,
   checkpoint: undefined,
   failure: {
-    messages:
-      messagesOfFailed(thrown) ??
-      (checkpoint ? leftMessages(checkpoint, answers ?? answersLeft) : (failure?.messages ?? [])),
+    messages: messagesOfFailed(thrown) ?? messagesOfLost(record),
     error: describe(thrown),
   },
 });

@@ -1,12 +1,17 @@
-import { concatMap, defer, EMPTY, endWith, ignoreElements, map, type Observable } from 'rxjs';
+import { concatMap, defer, EMPTY, endWith, ignoreElements, map, onErrorResumeNext, takeUntil, timer } from 'rxjs';
+import type { Observable } from 'rxjs';
 import type { StreamEvent } from '../../core/event.js';
 import { randomId } from '../../transport/randomId.js';
 import type { Kernel } from '../kernel.js';
 import type { RunPlan } from '../runs/executeRun.js';
 import { settleLost } from '../runs/runEnd.js';
 import type { Client } from '../client.js';
+import type { LoggedRun } from '../runs/runLife.js';
 import type { SharedRun } from '../runs/sharedRun.js';
 import { responseId } from './planResponse.js';
+
+/** How long a stopped run may take to write its result, in milliseconds. */
+const STOP_TIME = 10_000;
 
 interface ChatRun {
   readonly runId: string;
@@ -17,12 +22,26 @@ interface ChatRun {
   readonly place: number;
 }
 
-type FoundRun = ChatRun & { readonly run: SharedRun };
+type FoundRun = ChatRun & { readonly run: LoggedRun };
 
 export class ChatRuns<C> {
   private readonly chats = new Map<string, ChatRun>();
 
   constructor(private readonly kernel: Kernel<C>) {}
+
+  /**
+   * Stops the run of the message before, and waits for its result, which a request with this message reads. Undefined:
+   * it reads none, or the next message has overtaken this one.
+   */
+  endPrevious(key: string, ids: readonly string[], place: number): Observable<never> | undefined {
+    const previous = this.current(key);
+    if (previous?.run.status !== 'running' || previous.place > place) return undefined;
+    if (!ids.includes(responseId(previous.owner, previous.messageId))) return undefined;
+    return defer(() => {
+      this.kernel.registry.stop(previous.runId);
+      return onErrorResumeNext(previous.run.settled).pipe(takeUntil(timer(STOP_TIME)));
+    });
+  }
 
   start(
     key: string,

@@ -4,9 +4,10 @@ import { ConfigurationError } from '../../core/errors.js';
 import type { StreamEvent } from '../../core/event.js';
 import { asArray, isJsonObject, isRecord, nonEmptyString } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
-import { base64, toolErrorTexts } from '../../core/message.js';
+import { base64, hasToolResults, toolCallsOf, toolErrorTexts } from '../../core/message.js';
 import type { FilePart, Message, Part, ToolCallPart, ToolResultPart } from '../../core/message.js';
 import { outerIds } from '../../core/nested.js';
+import { unknownResult } from '../runs/leftMessages.js';
 import type { UiMessage } from './chunks.js';
 
 /** The data of a response that a server stores, as plain JSON. */
@@ -17,6 +18,12 @@ export interface KeptResponse {
   readonly checkpoint?: Checkpoint | undefined;
   /** The events of the run so far, if it waits: a browser that connects later receives them first. */
   readonly events?: readonly StreamEvent[] | undefined;
+}
+
+/** What a server knows of its tools, and of responses. */
+export interface ServerKnowledge {
+  readonly executed?: ReadonlySet<string> | undefined;
+  readonly lost?: ReadonlySet<string> | undefined;
 }
 
 /** The conversation in the messages of `useChat`. */
@@ -50,6 +57,8 @@ export interface UiConversation {
  *
  * @param messages The `messages` of the request. They are validated, since a browser can send anything.
  * @param kept The responses that the server has stored, by the ids of their messages. Default: none.
+ * @param server What the server knows besides: the names of the tools that it executes (`executed`), of which the
+ * browser has no results; and the ids of the responses whose process has ended (`lost`). Default: none.
  * @returns The conversation, and the response that the run continues.
  * @throws ConfigurationError `history` if the messages are not those of `useChat`; if one has the role `system`, since
  * the browser must not instruct the model; if a response is repeated; and if the browser answers a call that does not
@@ -58,6 +67,7 @@ export interface UiConversation {
 export function fromUiMessages(
   messages: readonly UiMessage[],
   kept: ReadonlyMap<string, KeptResponse> = new Map<string, KeptResponse>(),
+  { executed = noNames, lost = noNames }: ServerKnowledge = {},
 ): UiConversation {
   const unchecked: readonly unknown[] = messages;
   const ids = new Set<string>();
@@ -69,7 +79,13 @@ export function fromUiMessages(
     if (ids.has(message.id))
       throw invalid(`Message ${index} has the id of an earlier response.`, 'Send each one once.');
     ids.add(message.id);
-    return kept.get(message.id)?.messages ?? responseMessages(message);
+    const stored = kept.get(message.id);
+    const shown = () => responseMessages(message, lost.has(message.id) ? executed : noNames);
+    if (!stored) return shown();
+    if (lost.has(message.id)) return [...stored.messages, ...messagesAfter(stored.messages, shown())];
+    return message === messages.at(-1)
+      ? stored.messages
+      : [...stored.messages, ...pageResults(message, stored, executed)];
   });
   const last = messages.at(-1);
   if (last?.role !== 'assistant') return { messages: groups.flat() };
@@ -79,6 +95,16 @@ export function fromUiMessages(
     messages: groups.flat(),
     response: { id: last.id, messages: written, kept: response, answers: readAnswers(last, response) },
   };
+}
+
+const noNames: ReadonlySet<string> = new Set();
+
+/** What a page shows of a response after the calls that the server has stored. */
+function messagesAfter(stored: readonly Message[], shown: readonly Message[]): readonly Message[] {
+  const ids = new Set(stored.flatMap(toolCallsOf).map(({ id }) => id));
+  const last = shown.findLastIndex((message) => toolCallsOf(message).some(({ id }) => ids.has(id)));
+  const after = last < 0 ? [] : shown.slice(last + 1);
+  return hasToolResults(after[0]) ? after.slice(1) : after;
 }
 
 /** Whether a value has the form of a message of `useChat`. Its parts can be any. */
@@ -155,8 +181,12 @@ function toolPart(part: UnknownPart): UiToolPart | undefined {
   };
 }
 
-/** Converts a response that the server has not stored: each step becomes a model message and its results. */
-function responseMessages(message: UiMessage): readonly Message[] {
+/**
+ * Converts a response that the server has not stored: each step becomes a model message and its results.
+ *
+ * @param begun The names of the tools of which a call without a result may have taken effect.
+ */
+function responseMessages(message: UiMessage, begun: ReadonlySet<string>): readonly Message[] {
   const steps: UnknownPart[][] = [[]];
   for (const part of uncheckedParts(message)) {
     if (part['type'] === 'step-start') steps.push([]);
@@ -169,9 +199,12 @@ function responseMessages(message: UiMessage): readonly Message[] {
   );
   return steps.flatMap((step) => {
     const calls = step.flatMap((part) => ownCall(part, ids) ?? []);
-    // The output of a call whose inner run waits is the view of that run.
-    const ended = calls.filter(({ id }) => !outerOfOpen.has(id));
-    const results = ended.flatMap((call) => toToolResult(call) ?? []);
+    const results = calls.flatMap((call) => {
+      // The output of a call whose inner run waits is the view of that run.
+      const result = outerOfOpen.has(call.id) ? undefined : toToolResult(call);
+      const isUnknown = begun.has(call.name) && !String(call.state).startsWith('approval-');
+      return result ?? (isUnknown ? unknownResult(call) : []);
+    });
     const parts = step.flatMap((part) => contentPart(part) ?? toToolCall(ownCall(part, ids)) ?? []);
     return [
       ...(parts.length > 0 ? [{ role: 'model', parts } as const] : []),
@@ -188,6 +221,21 @@ function promptOf({ type, parts }: UnknownPart): readonly Message[] {
     .filter(isRecord)
     .flatMap((part) => contentPart(part) ?? []);
   return content.length > 0 ? [{ role: 'user', parts: content }] : [];
+}
+
+/** What the page has answered to the calls of a run that waits, if the next prompt is sent instead of the answers. */
+function pageResults(
+  message: UiMessage,
+  { checkpoint }: KeptResponse,
+  executed: ReadonlySet<string>,
+): readonly Message[] {
+  const parts = new Map(toolParts(message).map((part) => [part.id, part]));
+  const results = (checkpoint?.open?.waiting ?? []).flatMap(({ id, name, path }) => {
+    const part = parts.get(id);
+    const result = part && !path ? toToolResult({ ...part, name }) : undefined;
+    return result && (result.code === 'denied' || !executed.has(name)) ? [result] : [];
+  });
+  return results.length > 0 ? [{ role: 'user', parts: results }] : [];
 }
 
 /** A call of the run itself. Those of inner runs are shown, but they are not part of its conversation. */

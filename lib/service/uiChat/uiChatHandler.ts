@@ -1,4 +1,4 @@
-import { concatMap, map, type Observable } from 'rxjs';
+import { concat, concatMap, defer, map, of, type Observable } from 'rxjs';
 import { ConfigurationError } from '../../core/errors.js';
 import { isRecord, tryParseFinite } from '../../core/json/json.js';
 import { requireNumbers } from '../../core/options.js';
@@ -10,7 +10,7 @@ import type { AgentHandler, Service } from '../service.js';
 import type { ServiceOptions } from '../serviceOptions.js';
 import { ChatRuns } from './chatRuns.js';
 import type { UiMessage } from './chunks.js';
-import { filterResponses, planResponse, responseId } from './planResponse.js';
+import { filterResponses, planResponse, responseId, type PlannedResponse } from './planResponse.js';
 import { messageResponse, type UiMessageResponseOptions } from './uiMessageResponse.js';
 
 export interface UiChatProtocolOptions extends Omit<UiMessageResponseOptions, 'messageId' | 'continues' | 'onError'> {
@@ -139,17 +139,22 @@ function startRun<C>(
   const key = namedId('chat', owner, id);
   const ids = filterResponses(messages).map((message) => responseId(owner, message.id));
   const { grace, keep } = options;
+  const read = () =>
+    kernel.access.findAll(ids, owner).pipe(map((stored) => planResponse(kernel, messages, client, stored)));
+  const begin = ({ plan, messageId, earlier }: PlannedResponse) =>
+    runs.start(key, { plan, messageId, earlier, place, grace, keep }).pipe(
+      map((run) => {
+        const continues = messages.at(-1)?.role === 'assistant';
+        return messageResponse(run, { ...options, messageId, continues }, { events: earlier, isSent: true });
+      }),
+    );
   const start = () =>
-    kernel.access.findAll(ids, owner).pipe(
-      map((stored) => planResponse(kernel, messages, client, stored)),
-      concatMap(({ plan, accept, messageId, earlier }) =>
-        accept(runs.start(key, { plan, messageId, earlier, place, grace, keep })).pipe(
-          map((run) => {
-            const continues = messages.at(-1)?.role === 'assistant';
-            return messageResponse(run, { ...options, messageId, continues }, { events: earlier, isSent: true });
-          }),
-        ),
-      ),
+    read().pipe(
+      concatMap((planned) => {
+        const ending = runs.endPrevious(key, ids, place);
+        const current = ending ? concat(ending, defer(read)) : of(planned);
+        return planned.accept(current.pipe(concatMap(begin)));
+      }),
     );
   const last = ids.at(-1);
   const work = () => (last === undefined ? start() : kernel.locked(last, client, start));
