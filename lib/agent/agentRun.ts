@@ -118,7 +118,7 @@ class AgentRun {
     const { model, tools, output, orchestrator } = settings;
     const { context, checkpoints = false, fragments = false, wrapTurn } = runOptions;
     const { approve = runOptions.approve, patience = runOptions.patience } = settings;
-    const { written } = runOptions;
+    const { written, outerCall } = runOptions;
     this.runId = start.checkpoint?.runId ?? runOptions.runId ?? newRunId();
     this.context = {
       model,
@@ -128,7 +128,7 @@ class AgentRun {
       checkpoints,
       runId: this.runId,
       onUsage: (usage) => this.used.next(usage),
-      ...omitUndefined({ output: output?.schema, written, ...notifiers }),
+      ...omitUndefined({ output: output?.schema, written, outerCall, ...notifiers }),
     };
     this.runner = wrapTurn
       ? { ...orchestrator, turn: requireTurn(wrapTurn((...turn) => orchestrator.turn(...turn))) }

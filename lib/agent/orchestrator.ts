@@ -3,6 +3,7 @@ import type { Approve, CallAnswers } from '../core/approval.js';
 import type { ResumedTurn } from '../core/checkpoint.js';
 import type { RunEvent, RunState } from '../core/event.js';
 import type { Message, ToolCallPart } from '../core/message.js';
+import type { PausableCall } from '../core/nested.js';
 import type { Model, RequestSettings, ToolChoiceOption } from '../core/model.js';
 import type { Schema } from '../core/schema.js';
 import type { Tool } from '../core/tool.js';
@@ -73,6 +74,8 @@ export interface TurnContext extends Partial<TurnPosition> {
   readonly answers?: Observable<CallAnswers>;
   /** Completes when everything that the run has emitted is stored: pass it to `executeTools`. Absent: nothing is. */
   readonly written?: Observable<never> | undefined;
+  /** The call of an outer run that this run is in (`agentTool`): pass it to `executeTools`. */
+  readonly outerCall?: PausableCall | undefined;
   /** Receives the usage of a response that has ended: pass it to `executeTools`. A run that fails includes it. */
   readonly onUsage?: (usage: Usage) => void;
   /** The id of the run, for the idempotency keys of its calls. Default: `executeTools` makes random ones. */

@@ -1,6 +1,7 @@
 import type { Observable, ObservableInput } from 'rxjs';
 import type { Approve, CallAnswers } from '../core/approval.js';
 import type { Message } from '../core/message.js';
+import type { PausableCall } from '../core/nested.js';
 import { optionsError } from '../core/errors.js';
 import { requireSync } from '../core/options.js';
 import type { OptionKinds } from '../core/requireOptions.js';
@@ -56,6 +57,8 @@ export interface RunOptions<C = unknown> extends StopOptions, PromptOptions {
    * result of a step or an answer (`askTool`) only then. Default: nothing is stored.
    */
   readonly written?: Observable<never> | undefined;
+  /** For a tool that runs an agent: the `outer` of its call, which waits while calls of this run do. Default: none. */
+  readonly outerCall?: PausableCall | undefined;
   /**
    * Wraps the turns of this run. It receives the function that starts a turn, as `prepareTurn` has changed it, and
    * returns one that is called instead: it may replace the model and the tools of the context, and pipe the events of
@@ -93,6 +96,7 @@ export const runOptionKinds: OptionKinds<RunOptions & ResumeOptions> = {
   answers: 'Observable',
   patience: 0,
   written: 'Observable',
+  outerCall: 'any',
   decisions: 'object',
   results: 'object',
   errors: 'object',

@@ -14,6 +14,14 @@ export interface Clock {
   proceed(): void;
 }
 
+/** A call that may wait for a person, or for a place that a person holds up. */
+export interface PausableCall {
+  /** The deadlines of the call stop, and another call may begin. */
+  pause(waiting: object): void;
+  /** Continues by calling a function: as soon as `concurrency` allows, or at once if something else still waits. */
+  proceed(waiting: object, work: () => void): void;
+}
+
 export interface InnerRunControl {
   /** Stops the inner run: it ends with what it has. */
   stop(): void;
@@ -22,7 +30,7 @@ export interface InnerRunControl {
 }
 
 /** What `agentTool` reads as `outer`. The inner run reports to it directly: tools made of tools need no support. */
-export interface OuterRun extends InnerWork {
+export interface OuterRun extends InnerWork, PausableCall {
   readonly call: ToolCallPart;
   /** Whether the outer run has checkpoints, so that the inner one needs them too. */
   readonly checkpoints: boolean;
@@ -54,10 +62,6 @@ export interface OuterRun extends InnerWork {
   /** Keeps an inner run so far, for the checkpoints of the outer run. Its `task` tells it from others of the call. */
   keep(checkpoint: Checkpoint): void;
   readonly clocks: Set<Clock>;
-  /** A person is asked by `waiting`: the deadlines of the call stop, and another call may begin. */
-  pause(waiting: object): void;
-  /** Continues by calling a function: as soon as `concurrency` allows, or at once if something else still waits. */
-  proceed(waiting: object, work: () => void): void;
 }
 
 /** The id of an inner call in the outer run. Inner and outer runs choose their ids independently. */

@@ -177,8 +177,10 @@ export class AgentControl implements InnerRunControl {
   observe(known: KnownEvent, task: AgentTask): void {
     if (known.type === 'toolWaiting') this.show(known, task);
     else if (known.type === 'toolStart' || known.type === 'toolResult') {
-      this.shown.delete(known.id);
-      this.close([known.id]);
+      const isEnded = (id: string) => id === known.id || id.startsWith(nestedId(known.id, ''));
+      const ended = [...this.shown.keys()].filter(isEnded); // with the questions of a call that was cancelled
+      for (const id of ended) this.shown.delete(id);
+      this.close(ended);
     }
   }
 

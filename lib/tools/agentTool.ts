@@ -148,7 +148,8 @@ function innerEvents(
   return withFailedTurn(resumed, checkpoint.state.usage, usage);
 }
 
-function optionsOf({ call, approve, patience, written }: OuterRun, task: AgentTask) {
+function optionsOf(outerCall: OuterRun, task: AgentTask) {
+  const { call, approve, patience, written } = outerCall;
   const approveInner: Approve | undefined = approve && ((request) => approve(asOuterCall(call.id, request)));
   const live = patience > 0 ? { answers: task.answers(), patience } : {};
   return {
@@ -156,6 +157,7 @@ function optionsOf({ call, approve, patience, written }: OuterRun, task: AgentTa
     ...live,
     checkpoints: true,
     written,
+    outerCall,
     ...omitUndefined({ approve: approveInner }),
   };
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { catchError, concat, concatMap, defer, delay, first, forkJoin, last, map, merge, NEVER, of } from 'rxjs';
-import { tap, timeout, timer, toArray } from 'rxjs';
+import { takeUntil, tap, timeout, timer, toArray } from 'rxjs';
 import type { Observable } from 'rxjs';
 import * as z from 'zod';
 import { agentTool, askTool, createAgent, limitTool, retryTool, tool, typed, wrapTool } from '../../lib/index.js';
@@ -494,6 +494,56 @@ describe('the inner runs of a call', () => {
     const results = messages.flatMap(({ parts }) => parts).filter((part) => part.type === 'toolResult');
     expect(results).toMatchObject([{ result: 'A done' }, { result: 'A done' }]);
     expect(effects).toEqual(['removed', 'removed']);
+  });
+
+  it.each([undefined, 300])(
+    'do not hold up the person whose answer frees the place that they need (%s)',
+    (patience) => {
+      const { agentNamed, confirm } = createWorld();
+      const limited = limitTool(confirm, { concurrency: 1 });
+      const worker = agentNamed('A', { ...limited, name: 'work' });
+      const model = scriptedModel(({ messages }) =>
+        messages.length === 1 ? [toolCall('confirm', {}, 'c1'), toolCall('A', go, 'c2')] : 'Done.',
+      );
+      const agent = createAgent({ model, tools: [limited, worker] });
+      const answers = merge(
+        timer(100).pipe(map(() => ({ results: { 'c1/1': { text: 'yes' } } }))),
+        timer(200).pipe(map(() => ({ results: { 'c2/A1/1': { text: 'no' } } }))),
+        NEVER,
+      );
+      const { finishReason, messages } = only(() => agent.run('Hi', { answers, patience }));
+      const results = messages.flatMap(({ parts }) => parts).filter((part) => part.type === 'toolResult');
+      expect([finishReason, results]).toMatchObject(['stop', [{ result: 'yes' }, { result: 'A done' }]]);
+    },
+  );
+
+  it.each<[string, (run: Agent) => Observable<RunResult>]>([
+    ['is stopped', (agent) => agent.run('Hi', { stop: timer(50) })],
+    ['is unsubscribed', (agent) => agent.run('Hi').pipe(takeUntil(timer(50)))],
+  ])('begin no call that waits for a place when the run %s', (_, run) => {
+    const { pay, effects } = createWorld();
+    const limited = limitTool(tool({ name: 'pay', description: '', ...pay } as never) as Tool, { concurrency: 1 });
+    const calls = ['c1', 'c2', 'c3'].map((id) => toolCall('pay', {}, id));
+    const model = scriptedModel(({ messages }) => (messages.length === 1 ? calls : 'Done.'));
+    inVirtualTime(() => run(createAgent({ model, tools: [limited], toolConcurrency: 3 })));
+    expect(effects).toEqual(['pay begins']);
+  });
+
+  it('count again for the deadline when a question of an inner call is cancelled', () => {
+    const { confirm } = createWorld();
+    const never = { execute: () => NEVER };
+    const model = scriptedModel(({ messages }) =>
+      messages.length === 1 ? [toolCall('ask', {}, 'a')] : [toolCall('never', {}, 'b')],
+    );
+    const tools = [{ ...confirm, name: 'ask' } as Tool, tool({ name: 'never', description: '', ...never }) as Tool];
+    const inner = agentTool(createAgent({ model, tools }), { name: 'inner', description: '' });
+    const result = only(() =>
+      outerAgent([inner], { toolDeadline: 300 }).run('Hi', {
+        answers: NEVER,
+        cancel: timer(500).pipe(map(() => 'c1/a')),
+      }),
+    );
+    expect(resultOf(result)).toMatchObject({ code: 'timeout' });
   });
 
   it('count again for the deadline when the tool has given up one that waits', () => {

@@ -7,7 +7,7 @@ import type { ToolCallPart } from '../../core/message.js';
 import type { InnerPlaces } from '../../core/innerPlaces.js';
 import { InnerWork } from '../../core/innerWork.js';
 import { answersInside, innermost, innerRuns } from '../../core/nested.js';
-import type { Clock, InnerRunControl, OuterRun } from '../../core/nested.js';
+import type { Clock, InnerRunControl, OuterRun, PausableCall } from '../../core/nested.js';
 import type { ToolExecution } from './toolExecution.js';
 
 export interface NestedSettings {
@@ -17,6 +17,7 @@ export interface NestedSettings {
   readonly patience: number;
   readonly answers: Observable<CallAnswers>;
   readonly written: Observable<never>;
+  readonly outerCall?: PausableCall | undefined;
 }
 
 export interface NestedObserver {
@@ -112,16 +113,22 @@ export class NestedRun extends InnerWork implements OuterRun {
     this.paused.add(waiting);
     for (const clock of this.clocks) clock.pause();
     this.observer.callPaused(this.call.id);
+    this.settings.outerCall?.pause(waiting);
   }
 
   proceed(waiting: object, work: () => void): void {
-    this.paused.delete(waiting);
-    if (this.paused.size > 0) work();
-    else
-      this.observer.callProceeds(this.call.id, () => {
-        this.restart();
-        work();
-      });
+    const goOn = () => {
+      this.paused.delete(waiting);
+      if (this.paused.size > 0) work();
+      else
+        this.observer.callProceeds(this.call.id, () => {
+          this.restart();
+          work();
+        });
+    };
+    const { outerCall } = this.settings;
+    if (outerCall) outerCall.proceed(waiting, goOn);
+    else goOn();
   }
 
   /** Stops what is inside. The call ends then, and does not wait. */

@@ -10,7 +10,7 @@ import { isFinish, isModelMessage, isRetract, isToolCall } from '../../core/even
 import { omitUndefined } from '../../core/json/json.js';
 import { isLate } from '../../core/lateTool.js';
 import { toolCallsOf, type Message, type ToolCallPart } from '../../core/message.js';
-import { laterAnswers, waitingInside } from '../../core/nested.js';
+import { laterAnswers, waitingInside, type PausableCall } from '../../core/nested.js';
 import { onEachValue, onFirstValue } from '../../core/notifier.js';
 import { requireNumber } from '../../core/options.js';
 import { newRunId } from '../../core/runId.js';
@@ -54,6 +54,8 @@ export interface ExecuteToolsOptions<C = unknown> {
   readonly patience?: number | undefined;
   /** Completes when everything that the run has emitted is stored. Default: nothing is stored. */
   readonly written?: Observable<never> | undefined;
+  /** The call of an outer run that the turn is in. It waits while calls of the turn do. Default: none. */
+  readonly outerCall?: PausableCall | undefined;
   /** Receives what a tool throws. The model is told only its message. Default: nothing is called. */
   readonly onToolError?: ((thrown: unknown, call: ToolCallPart) => void) | undefined;
   /** Receives the usage of a response that has ended, before its calls have. Default: nothing is called. */
@@ -84,7 +86,7 @@ export class TurnTools implements OperatorHandlers<StreamEvent>, RoundObserver {
     private readonly options: ExecuteToolsOptions,
   ) {
     const { concurrency = 1, deadline = Infinity, messages = [], checkpoints = false, resumed, stop, cancel } = options;
-    const { context, approve, onToolError, answers } = options;
+    const { context, approve, onToolError, answers, outerCall } = options;
     // With `eager`, a call runs before the model's message is complete, and can be stored: it may be retracted.
     if (options.eager) this.announced = new AsyncSubject();
     const written = concat(this.announced ?? EMPTY, options.written ?? EMPTY);
@@ -96,7 +98,7 @@ export class TurnTools implements OperatorHandlers<StreamEvent>, RoundObserver {
     const { idempotencyPrefix = `${newRunId()}.` } = options;
     const known = answers && new ReplaySubject<CallAnswers>(MAX_ANSWERS);
     const calls = { messages, context, idempotencyPrefix, approve, checkpoints, onToolError, patience, written };
-    this.settings = { tools: toolsByName(tools), ...calls, answers: known ?? NEVER, deadline, concurrency };
+    this.settings = { tools: toolsByName(tools), ...calls, outerCall, answers: known ?? NEVER, deadline, concurrency };
     if (resumed) this.round = new CallRound(this.settings, this, resumed);
     out.add(this);
     if (stop) onFirstValue(out, stop, () => this.stop());

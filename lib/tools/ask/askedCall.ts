@@ -201,11 +201,15 @@ export class AskedCall implements InnerRunControl {
       after(this.isUnheard ? 0 : this.outer.patience).pipe(tap(() => this.leave([id]))),
     );
     const limited = limits.subscribe();
+    let isAnswered = false;
     return opened.pipe(
       take(1),
+      tap(() => (isAnswered = true)),
       finalize(() => {
-        if (this.open.get(id) === opened) this.close(id); // otherwise it is asked again
         limited.unsubscribe();
+        if (isAnswered) return;
+        if (this.open.get(id) === opened) this.close(id); // otherwise it is asked again
+        if (this.open.size === 0) this.outer.proceed(this, noop); // the tool, or the call, ends without the answer
       }),
     );
   }
