@@ -1,4 +1,4 @@
-import { fromEvent } from 'rxjs';
+import { fromEvent, merge } from 'rxjs';
 import { runProgram } from './program.js';
 
 const { argv, stdin, stdout, stderr, env } = process;
@@ -12,5 +12,6 @@ process.exitCode = await runProgram(argv.slice(2), {
   stderr,
   env,
   interrupts: fromEvent(process, 'SIGINT'),
+  ends: merge(fromEvent(process, 'SIGTERM'), fromEvent(process, 'SIGHUP')),
   exit: (code) => process.exit(code),
 });

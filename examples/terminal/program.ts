@@ -1,5 +1,5 @@
 import { writeFile } from 'node:fs/promises';
-import { concat, firstValueFrom, of, skip, tap } from 'rxjs';
+import { concat, firstValueFrom, merge, NEVER, of, skip, tap } from 'rxjs';
 import type { Observable } from 'rxjs';
 import picocolors from 'picocolors';
 import { createAgent } from 'rivulet';
@@ -28,6 +28,8 @@ export interface Terminal {
   readonly env: NodeJS.ProcessEnv;
   /** Each SIGINT of the process. */
   readonly interrupts: Observable<unknown>;
+  /** Another signal that ends the process, such as SIGTERM. A service closes first. Default: none. */
+  readonly ends?: Observable<unknown>;
   /** Ends the process at once. */
   readonly exit: (code: number) => void;
   /** How fast the offline stand-in answers. Default: slowly enough to watch. */
@@ -107,8 +109,8 @@ async function drawLastRun(recorded: readonly string[], file: string, { stdout }
 
 /** Serves the page. A call that needs an approval waits for the user's decision there. */
 async function serveUntilInterrupted(agent: Agent, { data, port }: Options, terminal: Terminal): Promise<number> {
-  const { stdout, interrupts } = terminal;
-  const interrupted = firstValueFrom(interrupts);
+  const { stdout, interrupts, ends = NEVER } = terminal;
+  const interrupted = firstValueFrom(merge(interrupts, ends));
   const chats = data === undefined ? undefined : await openChats(data);
   try {
     const { url, close } = await serve(agent, { port, page: pageFiles, ...chats?.options });

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ChildProcess } from 'node:child_process';
@@ -88,6 +88,18 @@ describe('npm start, in a process of its own', () => {
       if (used === undefined) throw new Error('The service has not started.');
       return used;
     }
+
+    it(
+      'npm start -- --web --data FOLDER does not open a folder that another process uses, and leaves it at SIGTERM',
+      async () => {
+        const second = await withService('SIGTERM', () =>
+          start(() => undefined, '--web', '--data', folder, '--port', '0'),
+        );
+        expect(second.error).toMatch(/Process \d+ uses ".*"\. If it does not, remove .*\.pid\./);
+        expect(existsSync(`${folder}.pid`)).toBe(false);
+      },
+      2 * patience,
+    );
 
     it(
       'npm start -- --web --data FOLDER still knows its runs after it was killed',
