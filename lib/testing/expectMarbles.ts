@@ -16,9 +16,10 @@ import { runVirtually, type VirtualRun } from './inVirtualTime.js';
  *
  * The diagram has the syntax of `playMarbles`: a letter and a `-` last a millisecond, and each letter stands for a
  * value, as in RxJS, or for a list of values that are emitted in one millisecond. Values may be anything: dates, maps,
- * sets, errors and instances of classes are compared by their content; instances without visible fields by the
- * `toString` of their class. A stream that emits much more than is drawn is left, so that an endless one fails. It
- * works with any test runner. For a matcher of jest or vitest, see `marbleMatchers`.
+ * sets and instances of classes are compared by their content, errors by their name and message, as in jest;
+ * instances without visible fields by the `toString` of their class. A stream that emits much more than is drawn is
+ * left, so that an endless one fails. It works with any test runner. For a matcher of jest or vitest, see
+ * `marbleMatchers`.
  *
  * ```ts
  * expectMarbles(() => playMarbles('a 9ms (b|)', { a: 1, b: 2 }).pipe(delay(5)), '5ms a 9ms (b|)', {
