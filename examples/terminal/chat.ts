@@ -15,6 +15,7 @@ import {
 import type { Observable, OperatorFunction } from 'rxjs';
 import { userMessage } from 'rivulet';
 import type { Agent, Approve, Message, RunEvent } from 'rivulet';
+import { showHidden } from './text.js';
 
 /** Where the questions of a chat come from. */
 export interface Keyboard {
@@ -26,10 +27,14 @@ export interface Keyboard {
   readonly ask: () => void;
 }
 
-/** Asks the user about a call. The next line is the answer: only `y` and `yes` allow it. */
-export function askUser(answer: () => Observable<string>): Approve {
-  return () =>
-    answer().pipe(
+/**
+ * Asks the user about a call, with all its arguments. Only `y` and `yes` allow it.
+ *
+ * The arguments are JSON, so that no text in them can look like another argument.
+ */
+export function askUser(answer: (question: string) => Observable<string>): Approve {
+  return ({ name, arguments: args }) =>
+    answer(showHidden(`? ${name} ${JSON.stringify(args, undefined, 2)}\nAllow it? y or n`)).pipe(
       map((line) =>
         /^\s*y(es)?\s*$/i.test(line) ? { approve: true } : { approve: false, reason: 'The user did not allow it.' },
       ),

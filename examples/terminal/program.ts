@@ -147,8 +147,8 @@ async function converse(createAgentFor: (approve: Approve) => Agent, terminal: T
   const view = viewFor(terminal);
   const keys = keyboard(stdin, stdout, interrupts, view.colors.bold('> '));
   const failure = (error: unknown) => `${view.colors.red(describeFailure(error))}\n`;
-  const agent = createAgentFor(askUser(keys.answer));
-  await chat(agent, keys, { run: render(view), failure }).forEach((text) => void stdout.write(text));
+  const agent = createAgentFor(askUser((question) => keys.answer(view.colors.yellow(question))));
+  await chat(agent, keys, { run: render(view), failure }).forEach(keys.write);
   keys.close();
   return 0;
 }

@@ -49,13 +49,18 @@ async function resolveInside(folder: string, path: string): Promise<string> {
 }
 
 /**
- * The place of a new file inside a folder: the real path of the folder that will contain it, and its name.
+ * The place of a new file inside a folder. The path has no `..` and no symbolic link: the user has read it, and has not
+ * allowed another one.
  *
- * @throws Error when the place is outside the folder.
+ * @throws Error when the place is outside the folder, or has another path.
  */
-export async function resolveFolderInside(root: string, path: string): Promise<string> {
-  const place = await resolveInside(await realpath(root), dirname(path));
-  return join(place, basename(path));
+export async function resolveNewFile(root: string, path: string): Promise<string> {
+  const folder = await realpath(root);
+  const place = join(await resolveInside(folder, dirname(path)), basename(path));
+  const actual = relative(folder, place).replaceAll(sep, '/');
+  if (actual !== path)
+    throw new Error(`"${path}" is the path of "${actual}". Send that path: the user has to read it.`);
+  return place;
 }
 
 function isWithin(folder: string, place: string): boolean {

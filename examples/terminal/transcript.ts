@@ -54,7 +54,7 @@ export function addEvent(before: Transcript, event: RunEvent | Boundary, options
     case 'toolCall':
       return addCall(before, event, options);
     case 'toolWaiting':
-      return askAboutCall(before, event, options);
+      return waitForUser(before, event);
     case 'toolStart':
       return startCall(before, event);
     case 'toolProgress':
@@ -116,17 +116,11 @@ function addCall(
   return withStatus({ ...addLines(before, `${colors.cyan('→')} ${painted}`), pending });
 }
 
-function askAboutCall(
-  before: Transcript,
-  { id, name }: OfType<RunEvent, 'toolWaiting'>,
-  { colors, columns }: ViewOptions,
-): Transcript {
+/** The question itself is shown by whoever asks it: see `askUser`. */
+function waitForUser(before: Transcript, { id, name }: OfType<RunEvent, 'toolWaiting'>): Transcript {
   const label = before.pending.get(id)?.label ?? name;
   const pending = new Map(before.pending).set(id, { label, status: label, isAsked: true });
-  return withStatus({
-    ...addLines(before, colors.yellow(oneLine(`? ${label}: allow it? y or n`, columns()))),
-    pending,
-  });
+  return withStatus({ ...before, text: '', pending });
 }
 
 function startCall(before: Transcript, { id, name }: OfType<RunEvent, 'toolStart'>): Transcript {

@@ -1,7 +1,7 @@
 import { writeFile as write } from 'node:fs/promises';
 import { tool } from 'rivulet';
 import * as z from 'zod';
-import { resolveFolderInside } from './readFile.js';
+import { resolveNewFile } from './readFile.js';
 
 /**
  * Makes a tool that writes a new text file inside a folder. The user is asked before each call, and an existing file is
@@ -19,7 +19,7 @@ export const writeFile = (root: string) =>
     }),
     needsApproval: true,
     execute: async ({ path, text }) => {
-      const place = await resolveFolderInside(root, path);
+      const place = await resolveNewFile(root, path);
       await write(place, text, { flag: 'wx' }).catch((error: unknown) => Promise.reject(describeError(path, error)));
       return `${path} was written.`;
     },

@@ -1,11 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
-import { concat, filter, map, NEVER, of, Subject } from 'rxjs';
+import { concat, filter, firstValueFrom, from, map, NEVER, of, Subject } from 'rxjs';
 import type { OperatorFunction } from 'rxjs';
-import { createAgent, messageText } from 'rivulet';
+import { createAgent, messageText, tool } from 'rivulet';
 import type { RunEvent } from 'rivulet';
-import { scriptedModel } from 'rivulet/testing';
+import { scriptedModel, toolCall } from 'rivulet/testing';
 import type { ScriptedTurn } from 'rivulet/testing';
-import { chat } from '../../../examples/terminal/chat.js';
+import { askUser, chat } from '../../../examples/terminal/chat.js';
 
 /** Text as it streams, and a full stop where the run ended with its result. */
 const run: OperatorFunction<RunEvent, string> = (events) =>
@@ -109,5 +109,51 @@ describe('chat', () => {
     answer.next({ type: 'finish', reason: 'stop' });
     answer.complete();
     expect(seen).toMatchObject({ text: 'Bye.\n', over: true });
+  });
+});
+
+describe('askUser', () => {
+  const long = 'a harmless note '.repeat(20);
+
+  it.each<[string, object, string]>([
+    ['each argument in its line', { path: 'a.txt', text: 'x' }, '{\n  "path": "a.txt",\n  "text": "x"\n}'],
+    ['a long text to its end', { text: `${long}; rm -r x` }, `{\n  "text": "${long}; rm -r x"\n}`],
+    ['a line break as its code', { text: 'a"\n  "path": "b' }, String.raw`{~  "text": "a\"\n  \"path\": \"b"~}`],
+    ['control characters as codes', { text: '\u001b[2J\r\t\u009b' }, String.raw`{~  "text": "\u001b[2J\r\t\u{9b}"~}`],
+    [
+      'invisible characters as codes',
+      { a: '\u200b\u202e\u3164\u{e0041}' },
+      String.raw`{~  "a": "\u{200b}\u{202e}\u{3164}\u{e0041}"~}`,
+    ],
+  ])('askUser shows %s', (_, args, shown) => {
+    const questions: string[] = [];
+    const ask = (question: string) => {
+      questions.push(question);
+      return of('n');
+    };
+    const model = scriptedModel([[toolCall('write', { ...args })], 'Done.']);
+    const write = tool({
+      name: 'write',
+      description: 'Writes.',
+      parameters: { type: 'object' },
+      needsApproval: true,
+      execute: () => 1,
+    });
+    createAgent({ model, tools: [write], approve: askUser(ask) })
+      .run('Write.')
+      .subscribe();
+    expect(questions).toEqual([`? write ${shown.replaceAll('~', '\n')}\nAllow it? y or n`]);
+  });
+
+  it.each([
+    ['y', true],
+    [' YES ', true],
+    ['n', false],
+    ['', false],
+    ['yeah', false],
+  ])('askUser obeys %j', async (line, approve) => {
+    const approveCall = askUser(() => of(line));
+    const request = { id: '1', name: 'write', arguments: {}, messages: [], context: undefined };
+    expect(await firstValueFrom(from(approveCall(request)))).toMatchObject({ approve });
   });
 });

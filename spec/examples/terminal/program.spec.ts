@@ -261,7 +261,9 @@ describe('runProgram, on a terminal', () => {
     });
     await rm(file, { force: true });
     expect(code).toBe(0);
-    expect(withoutEscapes(out)).toMatch(new RegExp(`\\? write_file ${file}: allow it\\? y or n\n> ${answer}\r?\n`));
+    expect(withoutEscapes(out)).toMatch(
+      new RegExp(`\\? write_file {[^]*"${file}"[^]*}\nAllow it\\? y or n\n> ${answer}\r?\n`),
+    );
     expect(withoutEscapes(out)).toContain(`${line} ${file}`);
     expect(withoutEscapes(out)).toContain(`${text} ${file}.`);
   });

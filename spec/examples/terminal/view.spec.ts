@@ -146,12 +146,10 @@ describe('render, into a pipe', () => {
     expect(text).not.toMatch(/(?!\n)[\p{Cc}\p{Bidi_Control}\p{Zl}\p{Zp}]/u);
   });
 
-  it('render shows the invisible characters of a call that it asks about', () => {
+  it('render shows the invisible characters of a call', () => {
     const hidden = { ...call, arguments: { path: 'a\u{e0041}\u3164\u200b\u202e' } } as RunEvent;
-    const { text } = shown(of<RunEvent[]>(hidden, { ...hidden, type: 'toolWaiting' } as RunEvent, result()));
-    const path = String.raw`a\u{e0041}\u{3164}\u{200b}\u{202e}`;
-    expect(text).toContain(`{"path":"${path}"}`);
-    expect(text).toContain(`${path}: allow it?`);
+    const { text } = shown(of<RunEvent[]>(hidden, result()));
+    expect(text).toContain(String.raw`{"path":"a\u{e0041}\u{3164}\u{200b}\u{202e}"}`);
   });
 
   it('render returns an Observable that can be subscribed twice', () => {

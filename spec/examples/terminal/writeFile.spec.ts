@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
@@ -39,6 +39,20 @@ describe('write_file', () => {
       expect(await call({ path, text: 'x' })).toHaveProperty('error');
     },
   );
+
+  it.each([
+    ['./a.txt', 'a.txt'],
+    ['docs//a.txt', 'docs/a.txt'],
+    ['docs/../a.txt', 'a.txt'],
+    ['harmless.txt/../.npmrc', '.npmrc'],
+    ['docs/a.txt/', 'docs/a.txt'],
+    ['link/a.txt', 'docs/a.txt'],
+  ])('write_file does not write %j to another path than the one that the user has read', async (path, actual) => {
+    await mkdir(join(root, 'docs'));
+    await symlink(join(root, 'docs'), join(root, 'link'));
+    expect(await call({ path, text: 'x' })).toMatchObject({ error: expect.stringContaining(`"${actual}"`) });
+    expect(await readdir(root, { recursive: true })).toEqual(['docs', 'link']);
+  });
 
   it('write_file waits for the user', async () => {
     const model = scriptedModel([[toolCall('write_file', { path: 'a.txt', text: 'x' })]]);
