@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import ts from 'typescript';
 
 /** docs/decisions/007-lines-of-the-library.md says why. */
-const LIMIT = 51_970;
+const LIMIT = 52_500;
 
 /** How many lines of a file have code: those of its tokens, without comments and blank lines. */
 function codeLines(file: string): number {

@@ -25,7 +25,8 @@ const MAX_KEY = 100;
 /** Frames may be cut, or have binary data in between: after a string, JSON has a sign or the end of its line. */
 const string = /"([^"\\\r\n]*(?:\\.[^"\\\r\n]*)*)(?:"(?:(\s*:)|(?=[ \t]*(?:[}\],\r\n]|$)))|\\?$)/;
 const newFrame = /\r?\n\r?\n|\r\r|\n(?=\{)/;
-const tokens = /* @__PURE__ */ new RegExp(`${string.source}|[{}[\\],]|\\d+|${newFrame.source}`, 'g');
+const createTokens = () => new RegExp(`${string.source}|[{}[\\],]|\\d+|${newFrame.source}`, 'g');
+const tokens = /* @__PURE__ */ createTokens();
 
 function placeIn(outer: Place | undefined, name: string, isList = false): Place {
   const position = outer?.isList && outer.count > 0 ? String(outer.count) : '';

@@ -209,7 +209,7 @@ describe('redactFrames', () => {
   });
 });
 
-/** A response in which a text and another one alternate, whatever tells them apart. */
+/** A text and another one alternate in the response. The rows differ in what tells them apart. */
 const alternating: Readonly<Record<string, (text: string, other: string) => object | readonly object[]>> = {
   'the choices of a frame': (a, b) => ({
     choices: [

@@ -2,7 +2,7 @@
  * The scripts of `redisLog`, in Lua. Redis executes each as one step. Their keys:
  *
  * - KEYS[1]: a hash with `attempt`, `first` (the attempt that opened the run; absent: 1), `written` and `sent` (the
- *   numbers of the last entries), `sent:ID` for each call that has sent (the number of its entry), `ended` and `failure`
+ *   numbers of the last entries), `sent:ID` for each call that has sent (the number of its entry), `ended`, `failure`
  * - KEYS[2]: a stream of events, KEYS[3]: a stream of messages. The id of entry n is `n-0`.
  */
 
