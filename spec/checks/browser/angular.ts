@@ -88,6 +88,26 @@ export const angularChecks: readonly Check[] = [
     }),
   },
   {
+    name: 'The page asks about one call at a time: a double click decides one of two, whose line breaks it shows',
+    short: true,
+    prepare: () => ({
+      tools: [remove],
+      script: [[toolCall('remove', { path: 'a\nb' }, 'a'), toolCall('remove', { path: 'c\nd' }, 'b')], 'All done.'],
+      async act({ chat, page }) {
+        await chat.send('Remove both');
+        const approve = page.getByRole('button', { name: 'Approve', exact: true });
+        await approve.last().waitFor();
+        assert.match(await page.locator('dialog[open] dd').last().innerText(), /^(a\nb|c\nd)$/);
+        await approve.last().dblclick();
+        await page.locator('dialog').nth(1).waitFor({ state: 'detached' });
+        await page.getByRole('button', { name: 'Decide' }).click({ timeout: 5000 }); // the other call still waits
+        await page.getByRole('button', { name: 'Deny', exact: true }).click();
+        await chat.shows('All done.');
+        await chat.idle();
+      },
+    }),
+  },
+  {
     name: 'The page shows Markdown, and nothing of the model becomes HTML',
     short: true,
     prepare: () => ({

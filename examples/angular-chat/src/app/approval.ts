@@ -6,7 +6,8 @@ import { showHidden } from './text';
 
 /**
  * Asks whether a tool may run. Escape closes the dialog without an answer, and the button opens it again. No button has
- * the focus at first: Enter, typed for the next message, must not decide.
+ * the focus at first: Enter, typed for the next message, must not decide. Of several calls, only the first one opens its
+ * dialog: the second click of a double click must not decide the next call.
  */
 @Component({
   selector: 'app-approval',
@@ -46,7 +47,9 @@ export class Approval {
   );
 
   constructor() {
-    afterNextRender(() => this.open());
+    afterNextRender(() => {
+      if (!document.querySelector('dialog[open]')) this.open();
+    });
   }
 
   protected open(): void {
