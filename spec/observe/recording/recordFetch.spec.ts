@@ -209,7 +209,7 @@ describe('redactFrames', () => {
   });
 });
 
-/** A text and another one alternate in the response. The rows differ in what tells them apart. */
+/** In the response, a text and another one alternate. The field that differs is another in each row. */
 const alternating: Readonly<Record<string, (text: string, other: string) => object | readonly object[]>> = {
   'the choices of a frame': (a, b) => ({
     choices: [
