@@ -240,12 +240,13 @@ export function toolsOf(run: RecordedRun): readonly RecordedTool[] {
     if (!definitions.has(name)) definitions.set(name, { name, description: '', parameters: { type: 'object' } });
   const rejected = rejectedArguments(run);
   const waitingByName = groupByKey(waiting, (call) => call.name);
+  const asksOthers = hasApprovals(run);
   return [...definitions.values()].map((definition): RecordedTool => {
     const { name } = definition;
     const own = waitingByName.get(name) ?? [];
     // Details are of an approval. Without them, a call that nobody answered looks the same with or without `execute`:
     // it has none if the run asks somebody about other calls.
-    const isOpen = hasApprovals(run) && own.every(({ id, details }) => !details && waitedOn.has(id));
+    const isOpen = asksOthers && own.every(({ id, details }) => !details && waitedOn.has(id));
     const isAnswered = own.some(({ id }) => answered.has(id));
     return {
       definition,
