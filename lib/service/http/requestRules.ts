@@ -48,5 +48,9 @@ const isHttps = ({ protocol }: URL): boolean => protocol === 'https:';
 function isAllowed(text: string, allowFileUrl: (url: URL) => boolean): boolean {
   if (!URL.canParse(text)) return false;
   const url = new URL(text);
-  return url.protocol === 'data:' || requireAnswer('allowFileUrl', allowFileUrl(url));
+  return url.protocol === 'data:' || (isReadAlike(text, url) && requireAnswer('allowFileUrl', allowFileUrl(url)));
 }
+
+/** Other readers find another host in `https://a.example\@b.example`, and a provider receives the text, not this URL. */
+const isReadAlike = (text: string, { host }: URL): boolean =>
+  !/[\s\\\p{Cc}]/u.test(text) && (host === '' || /^[^:/?#]+:\/\/[^@/?#]+(?:[/?#]|$)/.test(text));

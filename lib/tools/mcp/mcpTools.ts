@@ -109,6 +109,9 @@ export interface McpTool extends Tool<string, JsonObject, JsonValue, McpProgress
  * });
  * ```
  *
+ * Up to revision 2025-11-25, a question does not say which call it is of, and one of a call that was cancelled may come
+ * during the next call: connect a client for each user.
+ *
  * A tool whose schema is nested more than 200 levels deep is omitted and reported to `onSkip`. Tools after the
  * first 10,000 of a server are left out. Results are not validated against the output schemas of the server: their
  * regular expressions could block the process. If a server announces changes endlessly, its tools are requested at

@@ -72,6 +72,21 @@ describe.each(places)('%s and the URL of a file in %s', (name, place) => {
     expect(await (await ask('http://files.example/a.pdf')).text()).toContain('Read.');
     expect(model.requests).toHaveLength(1);
   });
+
+  it.each([
+    ['https://files.example\\@evil.example/a', 400],
+    ['https://user@files.example/a', 400],
+    [' https://files.example/a', 400],
+    ['https://files.example/a\n', 400],
+    ['https:files.example/a', 400],
+    ['https:///files.example/a', 400],
+    ['https:\\\\files.example\\a', 400],
+    ['https://Files.Example:443?a=@b', 200],
+    ['https://files.example', 200],
+  ])('is refused if another reader would find another host: %j', async (url, status) => {
+    const { ask } = await start({ browser: { allowFileUrl: ({ hostname }) => hostname === 'files.example' } });
+    expect((await ask(url)).status).toBe(status);
+  });
 });
 
 describe('the URL of a file in a result that the browser sends', () => {
