@@ -51,6 +51,6 @@ function isAllowed(text: string, allowFileUrl: (url: URL) => boolean): boolean {
   return url.protocol === 'data:' || (isReadAlike(text, url) && requireAnswer('allowFileUrl', allowFileUrl(url)));
 }
 
-/** Other readers find another host in `https://a.example\@b.example`, and a provider receives the text, not this URL. */
+/** Other readers find another host in `https://a.example\@b.example`, and a provider receives the text. */
 const isReadAlike = (text: string, { host }: URL): boolean =>
   !/[\s\\\p{Cc}]/u.test(text) && (host === '' || /^[^:/?#]+:\/\/[^@/?#]+(?:[/?#]|$)/.test(text));
